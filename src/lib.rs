@@ -1,0 +1,10 @@
+//! A headless coding-agent runtime whose context never loses anything.
+
+// Ground: plain data.
+pub mod id;
+pub mod exchange;
+pub mod overlay;
+pub mod setup;
+pub mod transcript;
+// Pure: functions over the ground.
+pub mod view;

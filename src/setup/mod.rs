@@ -1,0 +1,27 @@
+//! What a run records of its settings, as plain data.
+//!
+//! [`Wire`] is what is sent: a change of it changes requests. [`Policy`] is what decides. A new
+//! `setup` entry is recorded whenever something of either changes; keys never are.
+
+mod policy;
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+pub use policy::{
+    Auto, Compaction, EstimateRule, Limits, Micro, OnFailure, Policy, Prices, Retries, Rule,
+    Sandbox, SummaryPolicy, ToolPolicy,
+};
+pub use wire::{
+    Api, CallProfile, EmptyContent, MessageProfile, Model, Models, ParameterProfile, Parameters,
+    Profile, ReasoningProfile, Removable, Role, SendBack, SignedArguments, Wire,
+};
+
+/// The body of a `setup` entry: the settings that a request and a step depend on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// What is sent.
+    pub wire: Wire,
+    /// What decides.
+    pub policy: Policy,
+}

@@ -1,0 +1,474 @@
+//! What happened: the body of each kind of entry.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::exchange::{Response, ToolResult};
+use crate::id::{CallId, Digest, EntryId, RunId, Span};
+use crate::overlay::{Origin, Overlay};
+use crate::setup::{Role, Setup};
+
+/// What happened. The word in `type` is the variant's name in `lower_snake_case`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The run itself: always the first entry.
+    Run(Run),
+    /// The settings from here on.
+    Setup(Box<Setup>),
+    /// What a person, a hook or the runtime says to the model.
+    User(User),
+    /// A request is about to be sent.
+    Request(Request),
+    /// The reply to a request.
+    Response(Response),
+    /// A call with an effect is about to run.
+    Started(Started),
+    /// The answer to a call.
+    Result(ToolResult),
+    /// A layer is laid.
+    Overlay(Overlay),
+    /// Overlays are taken back.
+    Retract(Retract),
+    /// An entry shall stay readable.
+    Pin(Pin),
+    /// It need not any more.
+    Unpin(Pin),
+    /// An attempt at a request failed.
+    Fault(Fault),
+    /// A remark of the runtime; the model does not see it.
+    Note(Note),
+    /// The run ended.
+    End(End),
+    /// A line of a type, or of a shape, that this version does not know.
+    #[serde(skip)]
+    Unknown(Unknown),
+}
+
+/// The body of a `run` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of the file format: [`FORMAT`](crate::transcript::FORMAT).
+    pub format: u32,
+    /// The run's id.
+    pub run: RunId,
+    /// The workspace.
+    pub workspace: String,
+    /// The program that wrote it.
+    pub generator: String,
+    /// A name given by a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The run this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// Where a run was forked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The parent run.
+    pub run: RunId,
+    /// The last entry taken over from it.
+    pub entry: EntryId,
+}
+
+/// The body of a `user` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Who speaks.
+    pub origin: Speaker,
+    /// What is said.
+    pub text: String,
+    /// Texts handed in with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// What was clipped from the text at the edge, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clipped: Option<crate::exchange::Clipped>,
+}
+
+/// Who speaks in a `user` entry. Only [`Task`](Self::Task) and [`FollowUp`](Self::FollowUp)
+/// begin a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// A person, with the task.
+    Task,
+    /// A person, later.
+    FollowUp,
+    /// A hook that a person configured.
+    Hook,
+    /// The runtime.
+    Runtime,
+}
+
+/// A text handed in with a user's message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name.
+    pub name: String,
+    /// Its media type.
+    pub media: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The body of a `request` entry. The request's bytes are never stored: they can be rebuilt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The round; absent if it belongs to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The setup in force.
+    pub setup: EntryId,
+    /// The version of the functions that build the body.
+    pub renderer: u32,
+    /// The digest and size of the body.
+    pub body: BodyDigest,
+    /// The size in tokens, as estimated before it was sent.
+    pub estimate: Estimate,
+}
+
+/// The digest and size of a request's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyDigest {
+    /// SHA-256 of the bytes.
+    pub sha256: Digest,
+    /// Their number.
+    pub bytes: u64,
+}
+
+/// A size in tokens, and how it was come by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Unicode scalars of the body.
+    pub chars: u64,
+    /// Tokens by the rule alone.
+    pub base: u64,
+    /// The learned factor in thousandths.
+    pub factor: u64,
+    /// `base × factor / 1000`.
+    pub tokens: u64,
+}
+
+/// What a request is for: by ids and values, all that its body needs besides entries and setup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Purpose {
+    /// The next round of the run. Only these count rounds.
+    Round,
+    /// A summary of raw entries.
+    Summary(Summarize),
+    /// One text from several.
+    Combine(Combine),
+    /// A better answer to a reply that did not fit.
+    Repair {
+        /// The reply.
+        response: EntryId,
+        /// What was wrong with it.
+        error: String,
+    },
+}
+
+/// What a summary request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summarize {
+    /// The last entry that existed when it was planned.
+    pub as_of: EntryId,
+    /// Which model is asked.
+    pub model: Role,
+    /// The entries to summarise.
+    pub span: Span,
+    /// Which part of how many this is, from 1; absent: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[u32; 2]>,
+    /// The longest result in it, in characters; longer ones are clipped.
+    pub clip: u64,
+    /// What to preserve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+    /// Texts that must be kept, word for word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+}
+
+/// What a combining request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Combine {
+    /// The last entry that existed when it was planned.
+    pub as_of: EntryId,
+    /// Which model is asked.
+    pub model: Role,
+    /// The texts to combine.
+    pub of: Vec<Source>,
+    /// The entries they cover together.
+    pub span: Span,
+    /// What to preserve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+}
+
+/// Where a text to combine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// In a response to a summary request.
+    Response(EntryId),
+    /// In a summary that was laid.
+    Overlay(EntryId),
+}
+
+/// The body of a `started` entry. It is durable before the call's effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The call.
+    pub call: CallId,
+}
+
+/// The body of a `retract` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retract {
+    /// The overlays that no longer have an opinion.
+    pub overlays: Vec<EntryId>,
+    /// Who asked for it.
+    pub origin: Origin,
+}
+
+/// The body of a `pin` or `unpin` entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// The entry.
+    pub entry: EntryId,
+}
+
+/// The body of a `fault` entry: a failed attempt at a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The request.
+    pub request: EntryId,
+    /// The class, by which the next step decides.
+    pub class: FaultClass,
+    /// The HTTP status, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What went wrong, for people.
+    pub message: String,
+    /// Which attempt failed, from 1.
+    pub attempt: u32,
+    /// How long to wait before the next attempt, in milliseconds; absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
+/// The class of a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultClass {
+    /// Too many requests.
+    Rate,
+    /// The provider is overloaded.
+    Overload,
+    /// The provider failed.
+    Server,
+    /// The connection could not be made or was lost before a reply.
+    Transport,
+    /// Nothing came for too long.
+    Stall,
+    /// The reply ended without the provider saying so.
+    Torn,
+    /// The key is missing or wrong.
+    Auth,
+    /// Asking again would fail again.
+    Permanent,
+    /// A content filter.
+    ContentFilter,
+    /// The request is too long.
+    Overflow,
+    /// Something on this side, such as a run that was killed.
+    Local,
+}
+
+impl FaultClass {
+    /// The word written in transcripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Overload => "overload",
+            Self::Server => "server",
+            Self::Transport => "transport",
+            Self::Stall => "stall",
+            Self::Torn => "torn",
+            Self::Auth => "auth",
+            Self::Permanent => "permanent",
+            Self::ContentFilter => "content_filter",
+            Self::Overflow => "overflow",
+            Self::Local => "local",
+        }
+    }
+
+    /// Whether asking again may help.
+    pub fn retried(self) -> bool {
+        match self {
+            Self::Rate
+            | Self::Overload
+            | Self::Server
+            | Self::Transport
+            | Self::Stall
+            | Self::Torn => true,
+            Self::Auth | Self::Permanent | Self::ContentFilter | Self::Overflow | Self::Local => {
+                false
+            }
+        }
+    }
+}
+
+/// The body of a `note` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Note {
+    /// Something a person should know.
+    Warning {
+        /// What it is.
+        text: String,
+    },
+    /// The remains of a line that was being written when the program ended. The note takes the id
+    /// that the torn entry would have had.
+    Torn(Torn),
+    /// Damage that a person accepted.
+    Damage {
+        /// What was damaged.
+        text: String,
+    },
+    /// A summary could not be had; nothing changed.
+    SummaryFailed {
+        /// The request that asked for it.
+        request: EntryId,
+        /// Why.
+        why: String,
+    },
+    /// A hook said something.
+    Hook {
+        /// What it said.
+        text: String,
+    },
+}
+
+/// Where the remains of a torn line stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Torn {
+    /// The first byte, counted from the start of the file.
+    pub offset: u64,
+    /// The number of bytes, the line end that closes them left out.
+    pub bytes: u64,
+    /// Their digest.
+    pub digest: Digest,
+}
+
+/// The body of an `end` entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Why.
+    pub reason: Reason,
+    /// The same in words, with what to do next.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// What the run has used since it was last taken up.
+    #[serde(default)]
+    pub totals: Totals,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The model says that its work is done.
+    Finished,
+    /// The check command still fails.
+    Check,
+    /// The answer does not fit the schema.
+    Schema,
+    /// The same call failed again and again.
+    Stuck,
+    /// The model answered with nothing, again and again.
+    Empty,
+    /// The model or a content filter refused.
+    Refused,
+    /// A compaction failed and the configuration says to stop then.
+    Compaction,
+    /// What must be sent does not fit the window.
+    Oversize,
+    /// The limit of rounds.
+    Rounds,
+    /// The limit of tokens.
+    Tokens,
+    /// The limit of cost.
+    Cost,
+    /// The limit of time.
+    WallTime,
+    /// The provider failed for good.
+    Provider,
+    /// The transcript cannot be written.
+    Storage,
+    /// A person stopped it.
+    Interrupted,
+}
+
+impl Reason {
+    /// The word written in transcripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Check => "check",
+            Self::Schema => "schema",
+            Self::Stuck => "stuck",
+            Self::Empty => "empty",
+            Self::Refused => "refused",
+            Self::Compaction => "compaction",
+            Self::Oversize => "oversize",
+            Self::Rounds => "rounds",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::WallTime => "wall_time",
+            Self::Provider => "provider",
+            Self::Storage => "storage",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    /// Rounds.
+    pub rounds: u64,
+    /// Requests, those for summaries included.
+    pub requests: u64,
+    /// Calls that were answered.
+    pub calls: u64,
+    /// Tokens read, as far as the provider said.
+    pub input: u64,
+    /// Of those, read from a cache.
+    pub cached: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Money, if prices are known, in micro-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd_micro: Option<u64>,
+    /// Time, in milliseconds.
+    pub ms: u64,
+}
+
+/// A line of a type, or of a shape, that this version does not know: kept, shown, not guessed at.
+#[derive(Clone, Debug)]
+pub struct Unknown {
+    /// The word in `type`.
+    pub kind: String,
+    /// The whole entry, exactly as it was read.
+    pub json: Box<RawValue>,
+    /// Why it was not understood, if its type is known.
+    pub why: Option<String>,
+}

@@ -1,0 +1,344 @@
+//! The file format: one entry a line, each with a checksum of its own.
+//!
+//! A line is compact JSON that ends with `,"crc":"9a3f01c2"}`: CRC-32C, in hexadecimal, of the
+//! line's bytes before `,"crc"`. It is framing, not part of the entry. [`encode`] makes a line to be
+//! written at once; [`Reader`] reads a file and goes on after damage, which it reports by place.
+
+use std::io::{self, BufRead};
+
+use serde_jsonlines::{JsonLinesReader, JsonLinesWriter};
+
+use crate::id::{Digest, EntryId};
+use crate::transcript::{Entry, Event, Note, Torn};
+
+/// The longest line that is read, in bytes; a longer one is damage. No line we write exceeds
+/// [`LINE_WRITTEN`].
+pub const LINE_READ: usize = 64 << 20;
+
+/// The longest line that is written, in bytes.
+pub const LINE_WRITTEN: usize = 4 << 20;
+
+/// The length of `,"crc":"9a3f01c2"}`.
+const CRC: usize = 18;
+
+/// A line is not an entry.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It is longer than any line may be.
+    #[error("line of more than {LINE_READ} bytes")]
+    TooLong,
+    /// It does not end with a checksum.
+    #[error("no checksum")]
+    NoChecksum,
+    /// Its bytes are not the ones the checksum was made of.
+    #[error("checksum does not match")]
+    Checksum,
+    /// It is no entry.
+    #[error("no entry")]
+    Json(#[source] io::Error),
+}
+
+/// The entry cannot be written as a line.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// It cannot be serialized.
+    #[error("cannot encode entry")]
+    Json(#[source] io::Error),
+    /// It is longer than any line may be.
+    #[error("entry of {0} bytes is longer than {LINE_WRITTEN}")]
+    TooLong(usize),
+}
+
+/// The line of an entry, checksum and line end included, to be written at once.
+pub fn encode(entry: &Entry) -> Result<Vec<u8>, EncodeError> {
+    let mut writer = JsonLinesWriter::new(Vec::with_capacity(512));
+    writer.write(entry).map_err(EncodeError::Json)?;
+    let mut line = writer.into_inner();
+    // The closing brace and the line end make room for the checksum.
+    line.truncate(line.len().saturating_sub(2));
+    let crc = crc32c::crc32c(&line);
+    line.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+    if line.len() > LINE_WRITTEN {
+        Err(EncodeError::TooLong(line.len()))
+    } else {
+        Ok(line)
+    }
+}
+
+/// The entry of a line, given without its line end.
+pub fn decode(line: &[u8]) -> Result<Entry, LineError> {
+    let (json, crc) = split(line).ok_or(LineError::NoChecksum)?;
+    if crc32c::crc32c(json) != crc {
+        return Err(LineError::Checksum);
+    }
+    let closed: &[u8] = b"}\n";
+    let entry = JsonLinesReader::new(io::Read::chain(json, closed)).read::<Entry>();
+    match entry.map_err(LineError::Json)? {
+        Some(entry) => Ok(entry),
+        None => Err(LineError::NoChecksum),
+    }
+}
+
+/// A line's JSON without its closing brace, and its checksum.
+fn split(line: &[u8]) -> Option<(&[u8], u32)> {
+    let (json, frame) = line.split_at_checked(line.len().checked_sub(CRC)?)?;
+    let digits = frame.strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let lower = digits
+        .iter()
+        .all(|d| d.is_ascii_digit() || (b'a'..=b'f').contains(d));
+    let digits = std::str::from_utf8(digits).ok().filter(|_| lower)?;
+    Some((json, u32::from_str_radix(digits, 16).ok()?))
+}
+
+/// One thing that a file holds.
+#[derive(Debug)]
+pub enum Item {
+    /// An entry.
+    Entry {
+        /// Where its line begins, in bytes.
+        offset: u64,
+        /// The entry.
+        entry: Box<Entry>,
+    },
+    /// Something that is no entry, or not the one expected here.
+    Damage(Damage),
+    /// The remains of a last line that was never finished.
+    Torn(Torn),
+}
+
+/// A place in a file that does not hold what it should.
+#[derive(Debug)]
+pub struct Damage {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub kind: DamageKind,
+}
+
+/// What is wrong in a place of a file.
+#[derive(Debug)]
+pub enum DamageKind {
+    /// The line is no entry.
+    Line(LineError),
+    /// Entries are missing before it.
+    Missing {
+        /// The first one.
+        from: EntryId,
+        /// The last one.
+        to: EntryId,
+    },
+    /// The id was there before.
+    Repeated(EntryId),
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        match &self.kind {
+            DamageKind::Line(LineError::Json(error)) => write!(f, "no entry: {error}"),
+            DamageKind::Line(error) => write!(f, "{error}"),
+            DamageKind::Missing { from, to } if from == to => write!(f, "entry {from} is missing"),
+            DamageKind::Missing { from, to } => write!(f, "entries {from} to {to} are missing"),
+            DamageKind::Repeated(id) => write!(f, "entry {id} is there twice"),
+        }
+    }
+}
+
+/// Reads a file from its beginning: entries, and what is no entry, in their order.
+///
+/// A line that a `torn` note behind it describes is not reported. A last line that was never
+/// finished is [`Item::Torn`]: at most one, and the last item.
+#[derive(Debug)]
+pub struct Reader<R> {
+    inner: R,
+    line: u64,
+    offset: u64,
+    expected: EntryId,
+    /// Lines that are no entries, until the next entry says whether it describes them.
+    held: Option<Held>,
+    ready: std::collections::VecDeque<Item>,
+    done: bool,
+}
+
+/// Neighbouring lines that are no entries.
+#[derive(Debug)]
+struct Held {
+    offset: u64,
+    bytes: Vec<u8>,
+    lines: Vec<(u64, LineError)>,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from here; `inner` stands at the beginning of the file.
+    pub fn new(inner: R) -> Self {
+        Self {
+            inner,
+            line: 0,
+            offset: 0,
+            expected: EntryId::FIRST,
+            held: None,
+            ready: std::collections::VecDeque::new(),
+            done: false,
+        }
+    }
+
+    /// The next item, or `None` at the end of the file.
+    pub fn read(&mut self) -> io::Result<Option<Item>> {
+        while self.ready.is_empty() && !self.done {
+            self.read_line()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn read_line(&mut self) -> io::Result<()> {
+        let offset = self.offset;
+        let mut bytes = Vec::new();
+        let whole = self.take_line(&mut bytes)?;
+        let finished = bytes.last() == Some(&b'\n');
+        if bytes.is_empty() {
+            self.done = true;
+            self.end(None);
+            return Ok(());
+        }
+        self.line += 1;
+        if finished {
+            bytes.pop();
+        }
+        let decoded = if whole {
+            decode(&bytes)
+        } else {
+            Err(LineError::TooLong)
+        };
+        match decoded {
+            Ok(entry) => self.entry(offset, entry),
+            Err(error) if finished => self.hold(offset, &bytes, error),
+            Err(error) => {
+                self.hold(offset, &bytes, error);
+                self.done = true;
+                self.end(Some(()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads up to and including the next line end. `false` if the line was too long to keep.
+    fn take_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<bool> {
+        let mut whole = true;
+        loop {
+            let buffer = match self.inner.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(buffer.len(), |end| end + 1);
+            if bytes.len() + taken <= LINE_READ {
+                bytes.extend_from_slice(&buffer[..taken]);
+            } else {
+                whole = false;
+                if end.is_some() {
+                    bytes.push(b'\n');
+                }
+            }
+            self.inner.consume(taken);
+            self.offset += taken as u64;
+            if end.is_some() || taken == 0 {
+                return Ok(whole);
+            }
+        }
+    }
+
+    fn hold(&mut self, offset: u64, bytes: &[u8], error: LineError) {
+        let line = self.line;
+        match &mut self.held {
+            Some(held) => {
+                held.bytes.push(b'\n');
+                held.bytes.extend_from_slice(bytes);
+                held.lines.push((line, error));
+            }
+            None => {
+                self.held = Some(Held {
+                    offset,
+                    bytes: bytes.to_vec(),
+                    lines: vec![(line, error)],
+                });
+            }
+        }
+    }
+
+    fn entry(&mut self, offset: u64, entry: Entry) {
+        if let Some(held) = self.held.take() {
+            let described = matches!(&entry.event, Event::Note(Note::Torn(torn)) if held.is(*torn));
+            if !described {
+                self.report(held);
+            }
+        }
+        let id = entry.id;
+        if id < self.expected {
+            let damage = Damage {
+                line: self.line,
+                kind: DamageKind::Repeated(id),
+            };
+            self.ready.push_back(Item::Damage(damage));
+            return;
+        }
+        if id > self.expected {
+            let to = EntryId(id.0 - 1);
+            let kind = DamageKind::Missing {
+                from: self.expected,
+                to,
+            };
+            self.ready.push_back(Item::Damage(Damage {
+                line: self.line,
+                kind,
+            }));
+        }
+        self.expected = id.next();
+        self.ready.push_back(Item::Entry {
+            offset,
+            entry: Box::new(entry),
+        });
+    }
+
+    fn report(&mut self, held: Held) {
+        for (line, error) in held.lines {
+            let kind = DamageKind::Line(error);
+            self.ready.push_back(Item::Damage(Damage { line, kind }));
+        }
+    }
+
+    /// Judges what is held at the end of the file. A line without its end is torn, together with
+    /// the lines before it that are no entries either; so is a last line that was closed but not
+    /// yet described, which can be told from damage by its missing end.
+    fn end(&mut self, unfinished: Option<()>) {
+        let Some(held) = self.held.take() else { return };
+        let cut = !held.bytes.ends_with(b"\"}");
+        if unfinished.is_some() || cut {
+            self.ready.push_back(Item::Torn(held.torn()));
+        } else {
+            self.report(held);
+        }
+    }
+}
+
+impl Held {
+    fn torn(&self) -> Torn {
+        let digest = Digest::of(&self.bytes);
+        Torn {
+            offset: self.offset,
+            bytes: self.bytes.len() as u64,
+            digest,
+        }
+    }
+
+    fn is(&self, torn: Torn) -> bool {
+        self.torn() == torn
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = io::Result<Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
