@@ -7,4 +7,8 @@ pub mod overlay;
 pub mod setup;
 pub mod transcript;
 // Pure: functions over the ground.
+pub mod words;
+pub mod profile;
+pub mod wire;
+pub mod meter;
 pub mod view;

@@ -60,15 +60,21 @@ pub enum Effect {
     Writes,
 }
 
-/// What compaction by hints does with the two halves of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What compaction by hints does with the two halves of a call. Unless a tool says otherwise, its
+/// arguments stay and its results go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hint {
     /// The arguments.
-    #[serde(default)]
     pub request: Treatment,
     /// The result.
-    #[serde(default)]
     pub response: Treatment,
+}
+
+impl Default for Hint {
+    fn default() -> Self {
+        Self::new(Treatment::Keep, Treatment::Strip)
+    }
 }
 
 impl Hint {

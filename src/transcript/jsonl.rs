@@ -308,10 +308,10 @@ impl<R: BufRead> Reader<R> {
 
     /// Judges what is held at the end of the file. A line without its end is torn, together with
     /// the lines before it that are no entries either; so is a last line that was closed but not
-    /// yet described, which can be told from damage by its missing end.
+    /// yet described, which can be told from damage by its missing checksum.
     fn end(&mut self, unfinished: Option<()>) {
         let Some(held) = self.held.take() else { return };
-        let cut = !held.bytes.ends_with(b"\"}");
+        let cut = matches!(held.lines.last(), Some((_, LineError::NoChecksum)));
         if unfinished.is_some() || cut {
             self.ready.push_back(Item::Torn(held.torn()));
         } else {

@@ -4,10 +4,10 @@
 //! a round and ends with the last result of its response; a request that follows one without a
 //! response belongs to the same round.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::exchange::Response;
-use crate::id::{EntryId, Span};
+use crate::id::{CallId, EntryId, Span};
 use crate::transcript::{Entry, Event, Purpose, Speaker};
 
 /// One round.
@@ -17,10 +17,8 @@ pub struct Round {
     pub number: u32,
     /// The turn it belongs to; 0 before any.
     pub turn: u32,
-    /// Its first request.
-    pub request: EntryId,
-    /// The request that its response answers; until then, its newest.
-    pub asked: EntryId,
+    /// Its requests, oldest first: more than one only if the first could not be sent again.
+    pub requests: Vec<EntryId>,
     /// Its response.
     pub response: Option<EntryId>,
     /// For each call of the response, the first result.
@@ -28,6 +26,11 @@ pub struct Round {
 }
 
 impl Round {
+    /// Its first request, where it begins.
+    pub fn begins(&self) -> EntryId {
+        self.requests.first().copied().unwrap_or_default()
+    }
+
     /// Whether it has a response and every call is answered.
     pub fn is_closed(&self) -> bool {
         self.response.is_some() && self.results.iter().all(Option::is_some)
@@ -43,17 +46,17 @@ impl Round {
             .copied()
             .max()
             .unwrap_or(response);
-        Some(Span::new(self.request, last.max(response)))
+        Some(Span::new(self.begins(), last.max(response)))
     }
 }
 
 /// The turns and rounds of a run, kept up to date one entry at a time.
+///
+/// Only the newest round can lack a response, so requests, rounds and responses ascend together.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    all: Vec<Round>,
+    all: Vec<Arc<Round>>,
     turns: Vec<EntryId>,
-    by_request: HashMap<EntryId, u32>,
-    by_response: HashMap<EntryId, u32>,
 }
 
 impl Rounds {
@@ -65,14 +68,7 @@ impl Rounds {
             }
             Event::Request(request) if request.purpose == Purpose::Round => self.request(entry.id),
             Event::Response(response) => self.response(entry.id, response),
-            Event::Result(result) => {
-                let place = usize::try_from(result.call.place).unwrap_or(usize::MAX);
-                let round = self.of_response_mut(result.call.response);
-                let slot = round.and_then(|round| round.results.get_mut(place.checked_sub(1)?));
-                if let Some(slot @ None) = slot {
-                    *slot = Some(entry.id);
-                }
-            }
+            Event::Result(result) => self.result(entry.id, result.call),
             Event::User(_)
             | Event::Request(_)
             | Event::Run(_)
@@ -91,77 +87,92 @@ impl Rounds {
 
     fn request(&mut self, id: EntryId) {
         match self.all.last_mut() {
-            Some(round) if round.response.is_none() => round.asked = id,
-            _ => self.all.push(Round {
-                number: u32::try_from(self.all.len())
-                    .unwrap_or(u32::MAX)
-                    .saturating_add(1),
-                turn: u32::try_from(self.turns.len()).unwrap_or(u32::MAX),
-                request: id,
-                asked: id,
+            Some(round) if round.response.is_none() => Arc::make_mut(round).requests.push(id),
+            _ => self.all.push(Arc::new(Round {
+                number: count(self.all.len()).saturating_add(1),
+                turn: count(self.turns.len()),
+                requests: vec![id],
                 response: None,
                 results: Vec::new(),
-            }),
+            })),
         }
-        self.by_request
-            .insert(id, u32::try_from(self.all.len()).unwrap_or(u32::MAX));
     }
 
     fn response(&mut self, id: EntryId, response: &Response) {
-        let number = self.by_request.get(&response.request).copied();
-        let Some(round) = number.and_then(|number| self.number_mut(number)) else {
+        let Some(round) = self.all.last_mut() else {
             return;
         };
         // Of two responses to one round, the first counts.
-        if round.response.is_none() {
+        if round.response.is_none() && round.requests.contains(&response.request) {
+            let round = Arc::make_mut(round);
             round.response = Some(id);
-            round.asked = response.request;
             round.results = vec![None; response.calls.len()];
-            let number = round.number;
-            self.by_response.insert(id, number);
         }
     }
 
-    fn number_mut(&mut self, number: u32) -> Option<&mut Round> {
-        self.all
-            .get_mut(usize::try_from(number).ok()?.checked_sub(1)?)
+    fn result(&mut self, id: EntryId, call: CallId) {
+        let Some(place) = self.place_of_response(call.response) else {
+            return;
+        };
+        let slot = usize::try_from(call.place)
+            .ok()
+            .and_then(|place| place.checked_sub(1));
+        let open = slot.filter(|slot| self.all[place].results.get(*slot) == Some(&None));
+        if let Some(slot) = open {
+            Arc::make_mut(&mut self.all[place]).results[slot] = Some(id);
+        }
     }
 
-    fn of_response_mut(&mut self, response: EntryId) -> Option<&mut Round> {
-        let number = *self.by_response.get(&response)?;
-        self.number_mut(number)
+    fn place_of_response(&self, response: EntryId) -> Option<usize> {
+        let place = self
+            .all
+            .partition_point(|round| round.response.is_some_and(|r| r < response));
+        self.all
+            .get(place)
+            .filter(|round| round.response == Some(response))
+            .map(|_| place)
     }
 
     /// All rounds, oldest first.
-    pub fn all(&self) -> &[Round] {
+    pub fn all(&self) -> &[Arc<Round>] {
         &self.all
     }
 
     /// The round with this number.
     pub fn number(&self, number: u32) -> Option<&Round> {
-        self.all.get(usize::try_from(number).ok()?.checked_sub(1)?)
+        self.all
+            .get(usize::try_from(number).ok()?.checked_sub(1)?)
+            .map(Arc::as_ref)
     }
 
     /// The newest round.
     pub fn last(&self) -> Option<&Round> {
-        self.all.last()
+        self.all.last().map(Arc::as_ref)
     }
 
     /// The round that a request belongs to.
     pub fn of_request(&self, request: EntryId) -> Option<&Round> {
-        self.number(*self.by_request.get(&request)?)
+        let place = self
+            .all
+            .partition_point(|round| round.begins() <= request)
+            .checked_sub(1)?;
+        self.all
+            .get(place)
+            .map(Arc::as_ref)
+            .filter(|round| round.requests.contains(&request))
     }
 
     /// The round that a response belongs to; `None` for a response that is not part of the
     /// conversation, such as a summary.
     pub fn of_response(&self, response: EntryId) -> Option<&Round> {
-        self.number(*self.by_response.get(&response)?)
+        self.place_of_response(response)
+            .map(|place| self.all[place].as_ref())
     }
 
     /// The rounds whose first request lies in a span.
-    pub fn within(&self, span: Span) -> &[Round] {
-        let from = self.all.partition_point(|round| round.request < span.from);
-        let to = self.all.partition_point(|round| round.request <= span.to);
+    pub fn within(&self, span: Span) -> &[Arc<Round>] {
+        let from = self.all.partition_point(|round| round.begins() < span.from);
+        let to = self.all.partition_point(|round| round.begins() <= span.to);
         self.all.get(from..to).unwrap_or_default()
     }
 
@@ -169,4 +180,8 @@ impl Rounds {
     pub fn turns(&self) -> &[EntryId] {
         &self.turns
     }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -1,23 +1,643 @@
 //! The view: everything derived from the entries, kept up to date one entry at a time.
+//!
+//! [`View::take`] folds the next entry in; everything else looks. [`View::messages`] is what the model
+//! reads next, [`View::body`] its bytes; [`View::working`] is what the run is in the middle of,
+//! [`View::ledger`] what it has used, [`View::aging`] what micro-compaction may put away. A view depends on
+//! nothing but the entries, is total over anything that parses, and is cheap to copy: a plan is tried on
+//! a copy.
 
+mod aging;
+mod item;
+mod ledger;
+mod messages;
+mod open;
+mod pieces;
+mod request;
+mod sizes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::transcript::{Entry, Transcript};
+pub use aging::{Aging, Candidate};
+pub use ledger::{Asked, Ledger, Streak};
+pub use open::{Failure, FileState, Working};
+pub use sizes::Sizes;
+
+use crate::exchange::{Message, Response, ToolResult};
+use crate::id::{CallId, EntryId, Span};
+use crate::meter::Chars;
+use crate::overlay::layers::{Cover, Reads};
+use crate::overlay::{Layer, Overlay, Summary};
+use crate::setup::{Policy, Setup, Wire};
+use crate::transcript::turn::Rounds;
+use crate::transcript::{Entry, Estimate, Event, Transcript, User};
+use crate::wire::chat;
+use item::{CallState, Item, Items, Kind};
+use pieces::{Part, Piece, Pieces};
 
 /// The fold of the entries.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     transcript: Transcript,
+    rounds: Rounds,
+    setups: Vec<EntryId>,
+    items: Items,
+    /// Items with a call that is not answered.
+    open: BTreeSet<usize>,
+    /// Summaries that are not retracted.
+    bands: BTreeMap<EntryId, Band>,
+    /// Other overlays that are not retracted.
+    laid: BTreeSet<EntryId>,
+    pieces: Pieces,
+    pins: BTreeMap<EntryId, bool>,
+    working: Working,
+    ledger: Ledger,
+    aging: Aging,
+    work: Work,
+}
+
+/// A summary that is not retracted.
+#[derive(Clone, Debug)]
+struct Band {
+    /// The items it covers.
+    items: Range<usize>,
+    /// The first item it wins, where it stands; `None` if it wins none.
+    place: Option<usize>,
+    /// Whether there is anything to show again.
+    carries: bool,
+}
+
+/// What the view has done, for tests and benchmarks: counts that must not grow with the transcript.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Items and calls looked at.
+    pub visited: u64,
+    /// Bytes of messages rendered.
+    pub rendered: u64,
+    /// Bytes hashed.
+    pub hashed: u64,
+}
+
+/// How a summary stands in the view.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Its overlay.
+    pub overlay: EntryId,
+    /// The overlay's body.
+    pub laid: &'a Overlay,
+    /// The summary itself.
+    pub summary: &'a Summary,
 }
 
 impl View {
-    /// Takes the next entry in.
+    /// The view of these entries.
+    pub fn of(entries: impl IntoIterator<Item = Arc<Entry>>) -> Self {
+        let mut view = Self::default();
+        entries.into_iter().for_each(|entry| view.take(entry));
+        view
+    }
+
+    /// Takes the next entry in. An id that is not above the last one is left out.
     pub fn take(&mut self, entry: Arc<Entry>) {
-        self.transcript.append(entry);
+        if !self.transcript.append(entry) {
+            return;
+        }
+        let Some(entry) = self.transcript.last().map(Arc::clone) else {
+            return;
+        };
+        self.work.visited += 1;
+        self.rounds.take(&entry);
+        match &entry.event {
+            Event::Setup(setup) => self.take_setup(entry.id, setup),
+            Event::User(user) => {
+                let kind = Kind::User(vec![Cover::default(); user.attachments.len()]);
+                self.push(entry.id, kind);
+            }
+            Event::Response(response) if self.rounds.of_response(entry.id).is_some() => {
+                let calls = vec![CallState::default(); response.calls.len()];
+                let (hidden, reasoning) = (Cover::default(), Cover::default());
+                self.push(
+                    entry.id,
+                    Kind::Response {
+                        hidden,
+                        reasoning,
+                        calls,
+                    },
+                );
+            }
+            Event::Result(result) => self.answer(entry.id, result),
+            Event::Overlay(overlay) => self.lay(entry.id, overlay),
+            Event::Retract(retract) => {
+                self.take_uncovered(&entry.event);
+                retract
+                    .overlays
+                    .iter()
+                    .for_each(|overlay| self.retract(*overlay));
+            }
+            Event::Pin(pin) => {
+                let reads = self.reads_in_full(pin.entry);
+                self.pins.entry(pin.entry).or_insert(reads);
+                self.reconsider();
+            }
+            Event::Unpin(pin) => {
+                self.pins.remove(&pin.entry);
+                self.reconsider();
+            }
+            Event::Run(_)
+            | Event::Response(_)
+            | Event::Request(_)
+            | Event::Started(_)
+            | Event::Fault(_)
+            | Event::Note(_)
+            | Event::End(_)
+            | Event::Unknown(_) => {}
+        }
+        self.settle(!matches!(
+            entry.event,
+            Event::Overlay(_) | Event::Retract(_)
+        ));
+        self.working.take(&entry, &self.transcript, &self.rounds);
+        let chars = self.pieces.chars();
+        self.ledger
+            .take(&entry, &self.transcript, &self.rounds, chars);
+    }
+
+    fn take_setup(&mut self, id: EntryId, setup: &Setup) {
+        let before = self.setup().map(|before| &before.wire);
+        let changed = before.is_none_or(|before| before != &setup.wire);
+        let profile = before
+            .is_none_or(|before| before.models.main.profile != setup.wire.models.main.profile);
+        self.setups.push(id);
+        if changed {
+            let wire = &setup.wire;
+            let head = chat::head(&wire.models.main, &wire.tools, &wire.instructions);
+            let comma = chat::head_has_message(&wire.instructions);
+            self.pieces.set_head(head, comma, profile);
+        }
+        self.reconsider();
+    }
+
+    fn push(&mut self, entry: EntryId, kind: Kind) {
+        let is_open = matches!(&kind, Kind::Response { calls, .. } if !calls.is_empty());
+        let index = self.items.push(entry, kind);
+        if is_open {
+            self.open.insert(index);
+        }
+        let behind_summary =
+            self.pieces.list().last().is_some_and(|piece| {
+                piece.part.is_between() || matches!(piece.part, Part::Summary(_))
+            });
+        let parts = self.parts(index);
+        self.pieces
+            .append(parts.into_iter().map(|part| Piece::new(index, part)));
+        if behind_summary {
+            self.set_between();
+        }
+    }
+
+    fn answer(&mut self, entry: EntryId, result: &ToolResult) {
+        let Some((index, call)) = self.items.answer(result.call, entry) else {
+            return;
+        };
+        let Some(item) = self.items.get(index) else {
+            return;
+        };
+        if item.calls().iter().all(|call| call.result.is_some()) {
+            self.open.remove(&index);
+        }
+        if item.covered().is_none() && !item.hides_call(call) {
+            self.age(result.call);
+        }
+    }
+
+    fn lay(&mut self, id: EntryId, overlay: &Overlay) {
+        let changes = self.items.resolve(&overlay.layer);
+        self.work.visited += changes.len() as u64;
+        let mut affected: BTreeSet<usize> = BTreeSet::new();
+        let mut moved: BTreeSet<EntryId> = BTreeSet::new();
+        for (index, change) in changes {
+            if matches!(change, item::Change::Summary) {
+                moved.extend(self.items.get(index).and_then(Item::summary));
+            }
+            self.items.lay(index, id, change);
+            affected.insert(index);
+        }
+        if let Layer::Summary(summary) = &overlay.layer {
+            let items = match (affected.first(), affected.last()) {
+                (Some(first), Some(last)) => *first..*last + 1,
+                _ => 0..0,
+            };
+            let carries = self.carry_text(id, &summary.carry).is_some();
+            self.bands.insert(
+                id,
+                Band {
+                    place: items.clone().next(),
+                    items,
+                    carries,
+                },
+            );
+        } else {
+            self.laid.insert(id);
+        }
+        self.moved(moved, &mut affected);
+        self.rebuild(&affected);
+    }
+
+    fn retract(&mut self, id: EntryId) {
+        let band = self.bands.remove(&id);
+        if band.is_none() && !self.laid.remove(&id) {
+            return;
+        }
+        let layer = match self.overlay(id) {
+            Some(overlay) => overlay.layer.clone(),
+            None => return,
+        };
+        let mut affected: BTreeSet<usize> = match band {
+            Some(band) => band.items.collect(),
+            None => self
+                .items
+                .resolve(&layer)
+                .into_iter()
+                .map(|(index, _)| index)
+                .collect(),
+        };
+        self.work.visited += affected.len() as u64;
+        let mut moved = BTreeSet::new();
+        for index in &affected {
+            self.items.retract(*index, id);
+            moved.extend(self.items.get(*index).and_then(Item::summary));
+        }
+        self.moved(moved, &mut affected);
+        self.rebuild(&affected);
+    }
+
+    /// Finds anew where these summaries stand, and adds the places they left and took.
+    fn moved(&mut self, summaries: BTreeSet<EntryId>, affected: &mut BTreeSet<usize>) {
+        for id in summaries {
+            let Some(band) = self.bands.get(&id) else {
+                continue;
+            };
+            let wins = |index: &usize| self.items.get(*index).and_then(Item::summary) == Some(id);
+            let place = band.items.clone().find(wins);
+            self.work.visited += (place.unwrap_or(band.items.end) - band.items.start) as u64;
+            if place != band.place {
+                affected.extend(band.place.into_iter().chain(place));
+                if let Some(band) = self.bands.get_mut(&id) {
+                    band.place = place;
+                }
+            }
+        }
+    }
+
+    fn rebuild(&mut self, affected: &BTreeSet<usize>) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.replace(affected, |index| self.parts(index));
+        self.pieces = pieces;
+        self.set_between();
+        self.reconsider();
+    }
+
+    /// Puts what is carried, and the assistant's word, behind the last summary.
+    fn set_between(&mut self) {
+        let standing = self
+            .bands
+            .iter()
+            .filter_map(|(id, band)| Some((band.place?, *id, band)));
+        let Some((place, _, _)) = standing.clone().max_by_key(|(place, ..)| *place) else {
+            return self.pieces.set_between(0, &[]);
+        };
+        let newest = standing.max_by_key(|(_, id, _)| *id);
+        let carry = newest
+            .filter(|(_, _, band)| band.carries)
+            .map(|(_, id, _)| Part::Carry(id));
+        let index = self.pieces.place(place) + 1;
+        let list = self.pieces.list();
+        let next = list
+            .get(index..)
+            .unwrap_or_default()
+            .iter()
+            .find(|p| !p.part.is_between());
+        // After the last summary no other follows, so the user speaks there or nobody.
+        let ends = next.is_some_and(|piece| piece.part == Part::User);
+        let parts: Vec<Part> = carry
+            .into_iter()
+            .chain(ends.then_some(Part::Understood))
+            .collect();
+        self.pieces.set_between(index, &parts);
+    }
+
+    /// Renders what will not change any more.
+    fn settle(&mut self, hash: bool) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        if let Some(profile) = self.setup().map(|setup| &setup.wire.models.main.profile) {
+            let rendered = pieces.settle(|piece, out| {
+                let open = match piece.part {
+                    Part::Result(index) => self.is_open(piece.item, index),
+                    Part::User
+                    | Part::Assistant
+                    | Part::Summary(_)
+                    | Part::Carry(_)
+                    | Part::Understood => false,
+                };
+                let message = if open { None } else { self.message(piece) };
+                message
+                    .map(|message| chat::message(out, &message, profile))
+                    .is_some()
+            });
+            self.work.rendered += rendered as u64;
+            if hash {
+                self.work.hashed += pieces.hash() as u64;
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    fn is_open(&self, item: usize, call: usize) -> bool {
+        let call = self.items.get(item).and_then(|item| item.calls().get(call));
+        call.is_some_and(|call| call.result.is_none())
     }
 
     /// The entries themselves.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
+    }
+
+    /// Turns and rounds.
+    pub fn rounds(&self) -> &Rounds {
+        &self.rounds
+    }
+
+    /// What the run is in the middle of.
+    pub fn working(&self) -> &Working {
+        &self.working
+    }
+
+    /// What the run has used and how its requests went.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What micro-compaction may put away.
+    pub fn aging(&self) -> &Aging {
+        &self.aging
+    }
+
+    /// What the view has done so far.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// The settings in force.
+    pub fn setup(&self) -> Option<&Setup> {
+        let entry = self.transcript.get(*self.setups.last()?)?;
+        if let Event::Setup(setup) = &entry.event {
+            Some(setup)
+        } else {
+            None
+        }
+    }
+
+    /// The entry of the settings in force.
+    pub fn setup_entry(&self) -> Option<EntryId> {
+        self.setups.last().copied()
+    }
+
+    /// What is sent besides messages.
+    pub fn wire(&self) -> Option<&Wire> {
+        self.setup().map(|setup| &setup.wire)
+    }
+
+    /// What decides.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.setup().map(|setup| &setup.policy)
+    }
+
+    /// The `user` entry with this id.
+    pub fn user(&self, id: EntryId) -> Option<&User> {
+        if let Event::User(user) = &self.transcript.get(id)?.event {
+            Some(user)
+        } else {
+            None
+        }
+    }
+
+    /// The `response` entry with this id, a summary's too.
+    pub fn response(&self, id: EntryId) -> Option<&Response> {
+        let entry = self.transcript.get(id)?;
+        if let Event::Response(response) = &entry.event {
+            Some(response)
+        } else {
+            None
+        }
+    }
+
+    /// The `result` entry with this id.
+    pub fn result(&self, id: EntryId) -> Option<&ToolResult> {
+        if let Event::Result(result) = &self.transcript.get(id)?.event {
+            Some(result)
+        } else {
+            None
+        }
+    }
+
+    /// The summaries in place, in the order they are read.
+    pub fn summaries(&self) -> Vec<Standing<'_>> {
+        let mut places: Vec<_> = self
+            .bands
+            .iter()
+            .filter_map(|(id, band)| Some((band.place?, *id)))
+            .collect();
+        places.sort_unstable();
+        places
+            .into_iter()
+            .filter_map(|(_, id)| self.standing(id))
+            .collect()
+    }
+
+    fn standing(&self, overlay: EntryId) -> Option<Standing<'_>> {
+        let laid = self.overlay(overlay)?;
+        let Layer::Summary(summary) = &laid.layer else {
+            return None;
+        };
+        Some(Standing {
+            overlay,
+            laid,
+            summary,
+        })
+    }
+
+    /// The overlays that are not retracted, oldest first.
+    pub fn overlays(&self) -> Vec<EntryId> {
+        let mut all: Vec<EntryId> = self.bands.keys().chain(&self.laid).copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Entries that are pinned; `true` for those that read in full when they were.
+    pub fn pins(&self) -> &BTreeMap<EntryId, bool> {
+        &self.pins
+    }
+
+    /// Whether a pin protects this entry.
+    pub fn is_protected(&self, entry: EntryId) -> bool {
+        self.pins.get(&entry).copied().unwrap_or(false)
+    }
+
+    /// How the result of a call reads; `None` if it is covered with its whole round, or open.
+    pub fn reads(&self, call: CallId) -> Option<Reads> {
+        let (item, index) = self.items.call(call)?;
+        let item = self.items.get(item)?;
+        let state = item.calls().get(index)?;
+        state.result?;
+        if item.covered().is_some() {
+            None
+        } else {
+            Some(state.layers.result())
+        }
+    }
+
+    /// How the arguments of a call read; `None` if it is covered with its whole round.
+    pub fn reads_arguments(&self, call: CallId) -> Option<Reads> {
+        let (item, index) = self.items.call(call)?;
+        let item = self.items.get(item)?;
+        let state = item.calls().get(index)?;
+        if item.covered().is_some() {
+            None
+        } else {
+            Some(state.layers.arguments())
+        }
+    }
+
+    /// Whether the reasoning of a response reads.
+    pub fn reads_reasoning(&self, response: EntryId) -> bool {
+        let item = self
+            .items
+            .index(response)
+            .and_then(|index| self.items.get(index));
+        item.is_some_and(|item| match &item.kind {
+            Kind::Response { reasoning, .. } => {
+                item.covered().is_none() && reasoning.newest().is_none()
+            }
+            Kind::User(_) => false,
+        })
+    }
+
+    /// Whether an automatic stub or hide must leave a call alone: a standing `show` names it.
+    pub fn is_shown(&self, call: CallId) -> bool {
+        let found = self.items.call(call);
+        let state = found.and_then(|(item, index)| self.items.get(item)?.calls().get(index));
+        state.is_some_and(|state| state.layers.shown().is_some())
+    }
+
+    /// The summary or hidden round that an item of the conversation is covered by.
+    pub fn covered_by(&self, entry: EntryId) -> Option<EntryId> {
+        self.items.get(self.items.index(entry)?)?.covered()
+    }
+
+    /// Whether what an entry says reads in full.
+    fn reads_in_full(&self, entry: EntryId) -> bool {
+        match self.transcript.get(entry).map(|entry| &entry.event) {
+            Some(Event::Result(result)) => self.reads(result.call) == Some(Reads::Full),
+            Some(_) => self.items.index(entry).is_some() && self.covered_by(entry).is_none(),
+            None => false,
+        }
+    }
+
+    /// The entries of the conversation that still read, oldest first: those not covered.
+    pub fn live(&self) -> Vec<EntryId> {
+        let mut live: Vec<EntryId> = Vec::new();
+        for piece in self.pieces.list() {
+            let Some(item) = self.items.get(piece.item) else {
+                continue;
+            };
+            let reads = matches!(piece.part, Part::User | Part::Assistant | Part::Result(_));
+            if reads && live.last() != Some(&item.entry) {
+                live.push(item.entry);
+            }
+        }
+        live
+    }
+
+    /// The characters of the next round's request, as far as calls are answered.
+    pub fn chars(&self) -> Chars {
+        self.pieces.chars()
+    }
+
+    /// The characters of a request without messages: instructions and tools.
+    pub fn fixed_chars(&self) -> Chars {
+        self.pieces.head_chars()
+    }
+
+    /// The characters that the messages of an entry of the conversation take.
+    pub fn chars_of(&self, entry: EntryId) -> Chars {
+        self.items
+            .index(entry)
+            .map(|item| self.pieces.item_chars(item))
+            .unwrap_or_default()
+    }
+
+    /// The characters of messages from the entry on (it and all behind it).
+    pub fn chars_from(&self, entry: EntryId) -> Chars {
+        let from = self.items.within(Span::new(entry, EntryId(u64::MAX))).start;
+        self.pieces.chars_from(from)
+    }
+
+    /// The estimate of the next round's request.
+    pub fn estimate(&self) -> Estimate {
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        self.chars().estimate(rule, self.ledger.factor(rule))
+    }
+
+    /// The learned factor that estimates use now, in thousandths.
+    pub fn factor(&self) -> u64 {
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        self.ledger.factor(rule)
+    }
+
+    /// Whether a round may begin: there are settings, the newest round is closed, and the last
+    /// message is not the assistant's.
+    pub fn may_ask(&self) -> bool {
+        let closed = self
+            .rounds
+            .last()
+            .is_none_or(crate::transcript::turn::Round::is_closed);
+        closed && self.setup().is_some() && self.awaits_model()
+    }
+
+    /// Whether the last message is there and not the assistant's.
+    pub fn awaits_model(&self) -> bool {
+        let last = self
+            .pieces
+            .list()
+            .last()
+            .and_then(|piece| self.message(piece));
+        matches!(last, Some(Message::User { .. } | Message::Tool { .. }))
+    }
+
+    /// The calls that have no result, in order.
+    pub fn open_calls(&self) -> Vec<CallId> {
+        let items = self.open.iter().filter_map(|index| self.items.get(*index));
+        items
+            .flat_map(|item| {
+                let open = item
+                    .calls()
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, call)| call.result.is_none());
+                open.filter_map(|(index, _)| {
+                    Some(CallId::new(
+                        item.entry,
+                        u32::try_from(index).ok()?.checked_add(1)?,
+                    ))
+                })
+            })
+            .collect()
     }
 }

@@ -1,0 +1,286 @@
+//! How the run's requests went and what it has used: what limits, retries and estimates look at.
+
+use crate::exchange::{Ending, Response, Status, Usage};
+use crate::id::{CallId, EntryId};
+use crate::meter::{self, Chars, Factor};
+use crate::overlay::{Layer, Origin};
+use crate::setup::{EstimateRule, Prices};
+use crate::transcript::turn::Rounds;
+use crate::transcript::{
+    At, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals, Transcript,
+};
+
+/// The account of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// The newest request, whatever it is for.
+    pub asked: Option<Asked>,
+    /// When the newest round was asked for.
+    pub round_asked: Option<(EntryId, At)>,
+    /// What was used since the newest end, or since the beginning.
+    pub since_end: Totals,
+    /// The same before the newest round's response.
+    pub before_round: Totals,
+    /// What the whole run used.
+    pub whole: Totals,
+    /// When the run was begun or taken up since the newest end.
+    pub begun: Option<At>,
+    /// The newest end, unless something that is not an end came after it.
+    pub ended: Option<Reason>,
+    /// The newest end.
+    pub last_end: Option<EntryId>,
+    /// The same call that failed again and again.
+    pub failing: Option<Streak>,
+    /// Empty replies in a row.
+    pub empties: u32,
+    /// Replies cut at the limit of output in a row.
+    pub cuts: u32,
+    /// The newest entry of a user, whoever speaks.
+    pub user: Option<EntryId>,
+    /// The newest entry in which the runtime speaks.
+    pub told: Option<EntryId>,
+    /// Summaries that could not be had, in a row.
+    pub summary_failures: u32,
+    /// The same within the pass that is being made.
+    pub pass_failures: u32,
+    /// The characters of the view when a summary last could not be had.
+    pub failed_at: Chars,
+    /// The number of rounds when the newest summary was laid.
+    pub summary_round: Option<u32>,
+    /// The newest overlay that belongs to a pass.
+    pub overlay: Option<EntryId>,
+    /// Passes of origin recovery since the newest response of a round.
+    pub recoveries: u32,
+    model: String,
+    factor: Factor,
+    prices: Option<Prices>,
+    window: Option<u64>,
+}
+
+/// A request and what became of it so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its entry.
+    pub request: EntryId,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// When it was recorded.
+    pub at: At,
+    /// Its response.
+    pub response: Option<EntryId>,
+    /// Attempts that failed.
+    pub attempts: u32,
+    /// The newest fault: its class, and when to ask again, unless there is no asking again.
+    pub fault: Option<(FaultClass, Option<At>)>,
+    /// The entry of the newest fault.
+    pub fault_entry: Option<EntryId>,
+    /// The run ended after its newest attempt.
+    pub ended: bool,
+}
+
+/// The same call that failed again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streak {
+    /// The newest of them.
+    pub call: CallId,
+    /// The tool.
+    pub name: String,
+    /// The arguments.
+    pub arguments: String,
+    /// How often, in a row.
+    pub times: u32,
+}
+
+impl Ledger {
+    /// The learned factor, in thousandths; [`meter::PLAIN`] where the rule learns nothing.
+    pub fn factor(&self, rule: EstimateRule) -> u64 {
+        match rule {
+            EstimateRule::Calibrated => self.factor.value(),
+            EstimateRule::Chars => meter::PLAIN,
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        entry: &Entry,
+        transcript: &Transcript,
+        rounds: &Rounds,
+        chars: Chars,
+    ) {
+        if !matches!(entry.event, Event::End(_)) {
+            self.ended = None;
+        }
+        self.begun.get_or_insert(entry.at);
+        match &entry.event {
+            Event::Setup(setup) => {
+                let model = &setup.wire.models.main;
+                let name = format!("{}\n{}", model.name, model.profile.name);
+                if self.model != name {
+                    self.model = name;
+                    self.factor = Factor::default();
+                }
+                self.prices.clone_from(&setup.policy.prices);
+                self.window = model.window;
+            }
+            Event::User(user) => {
+                self.user = Some(entry.id);
+                if user.origin == Speaker::Runtime {
+                    self.told = Some(entry.id);
+                }
+            }
+            Event::Request(request) => self.take_request(entry, request),
+            Event::Response(response) => self.take_response(entry, response, transcript, rounds),
+            Event::Result(result) => {
+                let known = rounds.of_response(result.call.response).is_some();
+                if known {
+                    self.since_end.calls += 1;
+                    self.whole.calls += 1;
+                    self.take_result(result.call, result.status, transcript);
+                }
+            }
+            Event::Fault(fault) => {
+                if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
+                    asked.attempts = asked.attempts.max(fault.attempt);
+                    let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));
+                    asked.fault = Some((fault.class, again));
+                    asked.fault_entry = Some(entry.id);
+                }
+            }
+            Event::Note(Note::SummaryFailed { .. }) => {
+                self.summary_failures += 1;
+                self.pass_failures += 1;
+                self.failed_at = chars;
+            }
+            Event::Overlay(overlay) => {
+                self.overlay = Some(entry.id);
+                if overlay.origin == Origin::Recovery && overlay.pass == entry.id {
+                    self.recoveries += 1;
+                }
+                if matches!(overlay.layer, Layer::Summary(_)) {
+                    self.summary_failures = 0;
+                    self.summary_round = rounds.last().map(|round| round.number);
+                }
+                self.pass_failures = 0;
+            }
+            Event::End(end) => {
+                self.ended = Some(end.reason);
+                self.last_end = Some(entry.id);
+                self.since_end = Totals::default();
+                self.before_round = Totals::default();
+                self.begun = None;
+                if let Some(asked) = &mut self.asked {
+                    asked.ended = true;
+                }
+            }
+            Event::Run(_)
+            | Event::Started(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Note(_)
+            | Event::Unknown(_) => {}
+        }
+    }
+
+    fn take_request(&mut self, entry: &Entry, request: &Request) {
+        self.since_end.requests += 1;
+        self.whole.requests += 1;
+        if request.purpose == Purpose::Round {
+            self.round_asked = Some((entry.id, entry.at));
+            self.pass_failures = 0;
+        }
+        self.asked = Some(Asked {
+            request: entry.id,
+            purpose: request.purpose.clone(),
+            at: entry.at,
+            response: None,
+            attempts: 0,
+            fault: None,
+            fault_entry: None,
+            ended: false,
+        });
+    }
+
+    fn take_response(
+        &mut self,
+        entry: &Entry,
+        response: &Response,
+        transcript: &Transcript,
+        rounds: &Rounds,
+    ) {
+        if let Some(asked) = self
+            .asked
+            .as_mut()
+            .filter(|a| a.request == response.request)
+        {
+            asked.response.get_or_insert(entry.id);
+        }
+        let is_round = rounds.of_response(entry.id).is_some();
+        if is_round {
+            self.before_round = self.since_end;
+            self.recoveries = 0;
+            let empty = response.text.trim().is_empty() && response.calls.is_empty();
+            let complete = response.ending == Ending::Complete;
+            self.empties = if empty && complete {
+                self.empties + 1
+            } else {
+                0
+            };
+            self.cuts = if response.ending == Ending::Cut {
+                self.cuts + 1
+            } else {
+                0
+            };
+        }
+        for totals in [&mut self.since_end, &mut self.whole] {
+            totals.rounds += u64::from(is_round);
+            if let Some(usage) = response.usage {
+                add(totals, usage, self.prices.as_ref());
+            }
+        }
+        if let (true, Some(Event::Request(request)), Some(input)) = (
+            is_round,
+            transcript.get(response.request).map(|entry| &entry.event),
+            response.usage.and_then(|usage| usage.input),
+        ) {
+            self.factor.learn(request.estimate.base, input, self.window);
+        }
+    }
+
+    fn take_result(&mut self, call: CallId, status: Status, transcript: &Transcript) {
+        let Some(Event::Response(response)) = transcript.get(call.response).map(|e| &e.event)
+        else {
+            return;
+        };
+        let index = usize::try_from(call.place)
+            .ok()
+            .and_then(|place| place.checked_sub(1));
+        let Some(made) = index.and_then(|index| response.calls.get(index)) else {
+            return;
+        };
+        if status == Status::Ok {
+            self.failing = None;
+            return;
+        }
+        let before = self
+            .failing
+            .take()
+            .filter(|streak| streak.name == made.name && streak.arguments == made.arguments);
+        self.failing = Some(Streak {
+            call,
+            name: made.name.clone(),
+            arguments: made.arguments.clone(),
+            times: before.map_or(0, |streak| streak.times) + 1,
+        });
+    }
+}
+
+fn add(totals: &mut Totals, usage: Usage, prices: Option<&Prices>) {
+    totals.input += usage.input.unwrap_or(0);
+    totals.cached += usage.cached.unwrap_or(0);
+    totals.output += usage.output.unwrap_or(0);
+    if let Some(prices) = prices {
+        totals.cost_usd_micro =
+            Some(totals.cost_usd_micro.unwrap_or(0) + meter::cost(usage, prices));
+    }
+}

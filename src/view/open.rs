@@ -1,0 +1,144 @@
+//! What the run is in the middle of: the working directory, files, todos, skills, failures.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::exchange::{Status, ToolResult};
+use crate::id::{CallId, Digest, EntryId};
+use crate::transcript::turn::Rounds;
+use crate::transcript::{Entry, Event, Speaker, Transcript};
+
+/// The working state of a run, from facts alone.
+#[derive(Clone, Debug, Default)]
+pub struct Working {
+    /// The working directory after the newest call that said so.
+    pub cwd: Option<String>,
+    /// Files by path, as the model last knew them.
+    pub files: BTreeMap<String, FileState>,
+    /// The newest todo list that was written.
+    pub todo: Option<CallId>,
+    /// The newest load of each skill, by name.
+    pub skills: BTreeMap<String, CallId>,
+    /// Commands that failed when they last ran, by command.
+    pub failures: BTreeMap<String, Failure>,
+    /// The first task.
+    pub task: Option<EntryId>,
+    /// Later messages of the user, oldest first.
+    pub follow_ups: Vec<EntryId>,
+    /// The newest call that was started and has no result.
+    pub started: Vec<CallId>,
+}
+
+/// A file as the model last knew it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// Its digest then.
+    pub sha256: Digest,
+    /// Whether the model ever changed it.
+    pub changed: bool,
+    /// The call that last read or wrote it.
+    pub call: CallId,
+}
+
+/// A command that failed when it last ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The call.
+    pub call: CallId,
+    /// The exit status.
+    pub exit: i32,
+}
+
+impl Working {
+    pub(super) fn take(&mut self, entry: &Entry, transcript: &Transcript, rounds: &Rounds) {
+        match &entry.event {
+            Event::User(user) => match user.origin {
+                Speaker::Task if self.task.is_none() => self.task = Some(entry.id),
+                Speaker::Task | Speaker::FollowUp => self.follow_ups.push(entry.id),
+                Speaker::Hook | Speaker::Runtime => {}
+            },
+            Event::Started(started) => self.started.push(started.call),
+            Event::Result(result) => {
+                self.started.retain(|call| *call != result.call);
+                if rounds.of_response(result.call.response).is_some() {
+                    self.take_result(result, transcript);
+                }
+            }
+            Event::Run(_)
+            | Event::Setup(_)
+            | Event::Request(_)
+            | Event::Response(_)
+            | Event::Overlay(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Fault(_)
+            | Event::Note(_)
+            | Event::End(_)
+            | Event::Unknown(_) => {}
+        }
+    }
+
+    fn take_result(&mut self, result: &ToolResult, transcript: &Transcript) {
+        let facts = &result.facts;
+        let call = result.call;
+        if let Some(cwd) = &facts.cwd {
+            self.cwd = Some(cwd.clone());
+        }
+        for read in &facts.read {
+            let changed = self.files.get(&read.path).is_some_and(|file| file.changed);
+            let state = FileState {
+                sha256: read.sha256,
+                changed,
+                call,
+            };
+            self.files.insert(read.path.clone(), state);
+        }
+        for wrote in &facts.wrote {
+            let state = FileState {
+                sha256: wrote.sha256,
+                changed: true,
+                call,
+            };
+            self.files.insert(wrote.path.clone(), state);
+        }
+        let Some((name, arguments)) = made(transcript, call) else {
+            return;
+        };
+        match name {
+            "TodoWrite" if result.status == Status::Ok => self.todo = Some(call),
+            "LoadSkill" if result.status == Status::Ok => {
+                if let Some(skill) = text(arguments, "name") {
+                    self.skills.insert(skill, call);
+                }
+            }
+            _ => {
+                if let (Some(exit), Some(command)) = (facts.exit, text(arguments, "command")) {
+                    if exit == 0 {
+                        self.failures.remove(&command);
+                    } else {
+                        self.failures.insert(command, Failure { call, exit });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name and arguments of a call, from its response.
+fn made(transcript: &Transcript, call: CallId) -> Option<(&str, &str)> {
+    let Event::Response(response) = &transcript.get(call.response)?.event else {
+        return None;
+    };
+    let call = response
+        .calls
+        .get(usize::try_from(call.place).ok()?.checked_sub(1)?)?;
+    Some((&call.name, &call.arguments))
+}
+
+/// A string among the arguments of a call.
+fn text(arguments: &str, name: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    Some(arguments.get(name)?.as_str()?.to_owned())
+}

@@ -1,0 +1,285 @@
+//! The messages that read now, and the bytes of those that will not change.
+//!
+//! A [`Piece`] is one message: which part of which item it is. The bytes of pieces stand one behind
+//! the other in a buffer, up to the first call that is still open; a piece is rendered once. When a
+//! piece in the middle changes, the bytes of those behind it are copied, not rendered again.
+
+use std::collections::BTreeSet;
+
+use crate::id::EntryId;
+use crate::meter::Chars;
+use crate::wire::chat;
+use crate::wire::digest::PrefixDigest;
+
+/// Which message a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A user's message.
+    User,
+    /// An assistant's message.
+    Assistant,
+    /// The result of the call at this index.
+    Result(usize),
+    /// The summary that this overlay laid.
+    Summary(EntryId),
+    /// What this summary carries, after the last summary.
+    Carry(EntryId),
+    /// The assistant's word after a summary.
+    Understood,
+}
+
+impl Part {
+    /// Whether it depends on what stands beside it rather than on its item.
+    pub(super) fn is_between(self) -> bool {
+        matches!(self, Self::Carry(_) | Self::Understood)
+    }
+}
+
+/// One message.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// The index of its item.
+    pub(super) item: usize,
+    /// Which message it is.
+    pub(super) part: Part,
+    /// Where its bytes stand: in the buffer if it is among the settled ones, else in the spare.
+    at: Option<(usize, usize)>,
+    chars: Chars,
+}
+
+impl Piece {
+    /// A piece that is not rendered yet.
+    pub(super) fn new(item: usize, part: Part) -> Self {
+        Self {
+            item,
+            part,
+            at: None,
+            chars: Chars::default(),
+        }
+    }
+}
+
+/// All pieces, and the bytes of the settled ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pieces {
+    list: Vec<Piece>,
+    /// The head of the body, then the settled pieces, with commas between.
+    buffer: Vec<u8>,
+    /// The buffer as it was before a piece in its middle changed.
+    spare: Vec<u8>,
+    /// The length of the head, and whether a comma stands before the first piece.
+    head: usize,
+    comma: bool,
+    head_chars: Chars,
+    /// The number of settled pieces, whose bytes stand in the buffer.
+    settled: usize,
+    /// The characters of the settled pieces.
+    chars: Chars,
+    digest: PrefixDigest,
+}
+
+impl Pieces {
+    /// All pieces in order.
+    pub(super) fn list(&self) -> &[Piece] {
+        &self.list
+    }
+
+    /// The number of settled pieces.
+    pub(super) fn settled(&self) -> usize {
+        self.settled
+    }
+
+    /// The head and the settled pieces, as bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The characters of the head and the settled pieces, commas and tail included.
+    pub(super) fn chars(&self) -> Chars {
+        let commas = self.settled.saturating_sub(usize::from(!self.comma)) as u64;
+        let rest = Chars {
+            all: commas + chat::TAIL.len() as u64,
+            wide: 0,
+        };
+        self.head_chars + self.chars + rest
+    }
+
+    /// The characters of the head with its tail: what a request without messages takes.
+    pub(super) fn head_chars(&self) -> Chars {
+        self.head_chars
+            + Chars {
+                all: chat::TAIL.len() as u64,
+                wide: 0,
+            }
+    }
+
+    /// The characters of the pieces of an item, as far as they are settled.
+    pub(super) fn item_chars(&self, item: usize) -> Chars {
+        let from = self.place(item);
+        let pieces = self.list[from..]
+            .iter()
+            .take_while(|piece| piece.item == item);
+        pieces
+            .filter(|piece| !piece.part.is_between())
+            .fold(Chars::default(), |sum, piece| sum + piece.chars)
+    }
+
+    /// The characters of the settled pieces from an item on.
+    pub(super) fn chars_from(&self, item: usize) -> Chars {
+        let pieces = self.list[self.place(item)..].iter();
+        pieces.fold(Chars::default(), |sum, piece| sum + piece.chars)
+    }
+
+    /// The index of the first piece of an item, or of the first behind it.
+    pub(super) fn place(&self, item: usize) -> usize {
+        self.list.partition_point(|piece| piece.item < item)
+    }
+
+    /// The digest, brought up to the end of the settled pieces; returns the bytes that took.
+    pub(super) fn hash(&mut self) -> usize {
+        self.digest.extend(&self.buffer)
+    }
+
+    /// The digest as far as it was brought.
+    pub(super) fn digest(&self) -> &PrefixDigest {
+        &self.digest
+    }
+
+    /// Begins anew with another head. The pieces keep their bytes unless they would be rendered
+    /// differently.
+    pub(super) fn set_head(&mut self, head: Vec<u8>, comma: bool, render_again: bool) {
+        self.cut(0);
+        if render_again {
+            self.list.iter_mut().for_each(|piece| piece.at = None);
+        }
+        self.head = head.len();
+        self.head_chars = Chars::of(&head);
+        self.comma = comma;
+        self.buffer = head;
+        self.digest = PrefixDigest::default();
+    }
+
+    /// Appends pieces.
+    pub(super) fn append(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        self.list.extend(pieces);
+    }
+
+    /// Puts new pieces in the place of those of some items.
+    pub(super) fn replace(
+        &mut self,
+        items: &BTreeSet<usize>,
+        mut parts: impl FnMut(usize) -> Vec<Part>,
+    ) {
+        let Some(first) = items.first() else { return };
+        self.cut(self.place(*first));
+        let mut old = self
+            .list
+            .split_off(self.place(*first))
+            .into_iter()
+            .peekable();
+        for item in items {
+            while let Some(piece) = old.next_if(|piece| piece.item < *item) {
+                self.list.push(piece);
+            }
+            while old
+                .next_if(|piece| piece.item == *item && !piece.part.is_between())
+                .is_some()
+            {}
+            self.list
+                .extend(parts(*item).into_iter().map(|part| Piece::new(*item, part)));
+        }
+        self.list.extend(old);
+    }
+
+    /// Puts these pieces, and no others like them, at an index among the pieces.
+    pub(super) fn set_between(&mut self, index: usize, parts: &[Part]) {
+        let stands = |piece: &Piece| piece.part.is_between();
+        let now = self.list[index..]
+            .iter()
+            .take_while(|piece| stands(piece))
+            .map(|p| p.part);
+        let others = self.list.iter().filter(|piece| stands(piece)).count() != parts.len();
+        if !others && now.eq(parts.iter().copied()) {
+            return;
+        }
+        let first = self
+            .list
+            .iter()
+            .position(stands)
+            .unwrap_or(index)
+            .min(index);
+        self.cut(first);
+        let removed: Vec<Piece> = self.list.extract_if(.., |piece| stands(piece)).collect();
+        let item = index
+            .checked_sub(1)
+            .and_then(|last| self.list.get(last))
+            .map_or(0, |p| p.item);
+        let new = parts.iter().map(|part| {
+            // Its text is fixed by its overlay, so its bytes can be kept.
+            let kept = removed.iter().find(|piece| piece.part == *part).cloned();
+            Piece {
+                item,
+                ..kept.unwrap_or_else(|| Piece::new(item, *part))
+            }
+        });
+        let new: Vec<Piece> = new.collect();
+        self.list.splice(index..index, new);
+    }
+
+    /// Makes the pieces from an index on unsettled.
+    fn cut(&mut self, index: usize) {
+        if index >= self.settled {
+            return;
+        }
+        let start = match index.checked_sub(1).and_then(|last| self.list[last].at) {
+            Some((_, end)) => end,
+            None => self.head,
+        };
+        for piece in &self.list[index..self.settled] {
+            self.chars -= piece.chars;
+        }
+        if self.spare.is_empty() {
+            // The bytes up to here are copied once, and those behind once more when they settle.
+            let kept = self.buffer[..start].to_vec();
+            self.spare = std::mem::replace(&mut self.buffer, kept);
+        } else {
+            // Settled since the last cut: the spare has other bytes in their places.
+            self.list[index..self.settled]
+                .iter_mut()
+                .for_each(|piece| piece.at = None);
+            self.buffer.truncate(start);
+        }
+        self.settled = index;
+        if self.digest.bytes() > start {
+            self.digest = PrefixDigest::default();
+        }
+    }
+
+    /// Settles pieces as long as `render` gives their bytes; returns the bytes rendered.
+    pub(super) fn settle(&mut self, mut render: impl FnMut(&Piece, &mut Vec<u8>) -> bool) -> usize {
+        let mut rendered = 0;
+        while let Some(piece) = self.list.get_mut(self.settled) {
+            let before = self.buffer.len();
+            if self.settled > 0 || self.comma {
+                self.buffer.push(b',');
+            }
+            let start = self.buffer.len();
+            match piece.at {
+                Some((from, to)) => self.buffer.extend_from_slice(&self.spare[from..to]),
+                None if render(piece, &mut self.buffer) => {
+                    piece.chars = Chars::of(&self.buffer[start..]);
+                    rendered += self.buffer.len() - start;
+                }
+                None => {
+                    self.buffer.truncate(before);
+                    return rendered;
+                }
+            }
+            piece.at = Some((start, self.buffer.len()));
+            self.chars += piece.chars;
+            self.settled += 1;
+        }
+        self.spare = Vec::new();
+        rendered
+    }
+}

@@ -1,0 +1,298 @@
+//! The body of any request: a function of the entries and of what the request is for.
+//!
+//! A round's body is what the view holds, with its tail. A summary's body is made of raw entries,
+//! never of what they read as, so that no summary is made of a stub.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::exchange::{Message, SentCall};
+use crate::id::{CallId, EntryId, Span};
+use crate::meter::Chars;
+use crate::overlay::Layer;
+use crate::setup::{Model, Role};
+use crate::transcript::{Combine, Estimate, Purpose, Source, Summarize};
+use crate::view::View;
+use crate::view::item::Kind;
+use crate::wire::{Body, chat};
+use crate::words;
+
+/// Words that mark a line of a clipped result as worth keeping.
+const ERROR_WORDS: [&str; 6] = ["error", "panic", "fail", "exception", "traceback", "denied"];
+
+impl View {
+    /// The body of a request made now for this purpose; `None` before there are settings, or if
+    /// the purpose points at nothing.
+    pub fn body(&self, purpose: &Purpose) -> Option<Body> {
+        match purpose {
+            Purpose::Round => self.round_body(),
+            Purpose::Summary(ask) => {
+                let messages = self.summary_messages(ask);
+                Some(Body::new(self.asked_body(ask.model, &messages)?))
+            }
+            Purpose::Combine(ask) => {
+                let messages = self.combine_messages(ask);
+                Some(Body::new(self.asked_body(ask.model, &messages)?))
+            }
+            Purpose::Repair { response, error } => {
+                let mut messages: Vec<Message<'_>> = self.messages();
+                let text = &self.response(*response)?.text;
+                let (text, reasoning) = (Cow::Borrowed(text.as_str()), Cow::Borrowed(&[][..]));
+                messages.push(Message::Assistant {
+                    text,
+                    reasoning,
+                    calls: Vec::new(),
+                });
+                messages.push(Message::User {
+                    text: Cow::Borrowed(error),
+                });
+                Some(Body::new(self.asked_body(Role::Main, &messages)?))
+            }
+        }
+    }
+
+    /// The estimate of a request made now for this purpose.
+    pub fn estimate_of(&self, purpose: &Purpose) -> Estimate {
+        match purpose {
+            Purpose::Round => self.estimate(),
+            Purpose::Summary(_) | Purpose::Combine(_) | Purpose::Repair { .. } => {
+                let policy = self.policy();
+                let rule = policy
+                    .map(|policy| policy.compaction.estimate)
+                    .unwrap_or_default();
+                let body = self.body(purpose);
+                let chars = body.map(|body| Chars::of(&body.bytes)).unwrap_or_default();
+                chars.estimate(rule, self.factor())
+            }
+        }
+    }
+
+    fn round_body(&self) -> Option<Body> {
+        let profile = &self.wire()?.models.main.profile;
+        let settled = self.pieces.bytes();
+        if self.pieces.settled() == self.pieces.list().len() {
+            let mut bytes = Vec::with_capacity(settled.len() + chat::TAIL.len());
+            bytes.extend_from_slice(settled);
+            bytes.extend_from_slice(chat::TAIL);
+            let digest = self.pieces.digest();
+            let behind = bytes.get(digest.bytes()..).unwrap_or_default();
+            let sha256 = digest.finish(behind);
+            return Some(Body {
+                bytes: bytes.into(),
+                sha256,
+            });
+        }
+        let mut bytes = settled.to_vec();
+        for piece in &self.pieces.list()[self.pieces.settled()..] {
+            if let Some(message) = self.message(piece) {
+                push(&mut bytes, |out| chat::message(out, &message, profile));
+            }
+        }
+        bytes.extend_from_slice(chat::TAIL);
+        Some(Body::new(bytes))
+    }
+
+    /// A body that asks a model for a text: the round's own instructions and tools, with no
+    /// permission to call them, then these messages.
+    fn asked_body(&self, role: Role, messages: &[Message<'_>]) -> Option<Vec<u8>> {
+        let setup = self.setup()?;
+        let model = setup.wire.models.role(role)?;
+        let mut model = Model { ..model.clone() };
+        if role != Role::Main || model.parameters.max_output_tokens.is_some() {
+            let most = setup.policy.compaction.summary.max_tokens;
+            let most = model.window.map_or(most, |window| most.min(window / 8));
+            let asked = model.parameters.max_output_tokens;
+            model.parameters.max_output_tokens = Some(asked.map_or(most, |asked| asked.min(most)));
+        }
+        let mut bytes = chat::head_for_text(&model, &setup.wire.tools, &setup.wire.instructions);
+        for message in messages {
+            push(&mut bytes, |out| {
+                chat::message(out, message, &model.profile)
+            });
+        }
+        bytes.extend_from_slice(chat::TAIL);
+        Some(bytes)
+    }
+
+    fn summary_messages(&self, ask: &Summarize) -> Vec<Message<'_>> {
+        let clip = usize::try_from(ask.clip).unwrap_or(usize::MAX);
+        let mut messages = Vec::new();
+        // The task is not in the span; without it nobody could say what matters.
+        if let Some(task) = self.working.task.filter(|task| !ask.span.contains(*task)) {
+            messages.extend(self.raw_user(task));
+        }
+        messages.extend(self.raw_messages(ask.span, clip));
+        let policy = self.policy().map(|policy| &policy.compaction.summary);
+        let text = words::summarize(
+            self.round_numbers(ask.span),
+            ask.part,
+            self.summary_words(),
+            ask.focus.as_deref(),
+            &ask.keep,
+            policy.and_then(|policy| policy.instructions.as_deref()),
+        );
+        messages.push(Message::User {
+            text: Cow::Owned(text),
+        });
+        messages
+    }
+
+    fn combine_messages(&self, ask: &Combine) -> Vec<Message<'_>> {
+        let texts: Vec<&str> = ask
+            .of
+            .iter()
+            .filter_map(|source| self.source_text(*source))
+            .collect();
+        let mut text = words::combine(texts.len(), self.summary_words(), ask.focus.as_deref());
+        for (place, part) in texts.iter().enumerate() {
+            write!(
+                text,
+                "\n\n[summary {} of {}]\n{part}",
+                place + 1,
+                texts.len()
+            )
+            .ok();
+        }
+        vec![Message::User {
+            text: Cow::Owned(text),
+        }]
+    }
+
+    /// The text that a combining request takes from an entry.
+    pub fn source_text(&self, source: Source) -> Option<&str> {
+        match source {
+            Source::Response(entry) => Some(&self.response(entry)?.text),
+            Source::Overlay(entry) => {
+                let Layer::Summary(summary) = &self.overlay(entry)?.layer else {
+                    return None;
+                };
+                Some(&summary.text)
+            }
+        }
+    }
+
+    /// The words that a summary may have: three quarters of its share of tokens.
+    fn summary_words(&self) -> u64 {
+        self.sizes()
+            .map_or(1000, |sizes| (sizes.summary * 3 / 4).max(50))
+    }
+
+    /// The first and the last round that begin in a span.
+    pub fn round_numbers(&self, span: Span) -> Option<(u32, u32)> {
+        let rounds = self.rounds.within(span);
+        Some((rounds.first()?.number, rounds.last()?.number))
+    }
+
+    fn raw_user(&self, entry: EntryId) -> Option<Message<'_>> {
+        let user = self.user(entry)?;
+        let mut text = user.text.clone();
+        for attachment in &user.attachments {
+            text.push_str("\n\n");
+            text.push_str(&words::attachment(
+                &attachment.name,
+                &attachment.media,
+                &attachment.text,
+            ));
+        }
+        (!text.is_empty()).then_some(Message::User {
+            text: Cow::Owned(text),
+        })
+    }
+
+    /// The raw messages of a span, without reasoning, long results and arguments clipped.
+    pub fn raw_messages(&self, span: Span, clip: usize) -> Vec<Message<'_>> {
+        let mut messages = Vec::new();
+        for index in self.items.within(span) {
+            let Some(item) = self.items.get(index) else {
+                continue;
+            };
+            let Kind::Response { calls, .. } = &item.kind else {
+                messages.extend(self.raw_user(item.entry));
+                continue;
+            };
+            let Some(response) = self.response(item.entry) else {
+                continue;
+            };
+            if response.text.is_empty() && calls.is_empty() {
+                continue;
+            }
+            let ids = (1..).map(|place| CallId::new(item.entry, place));
+            let ids: Vec<CallId> = ids.take(calls.len()).collect();
+            let sent = ids.iter().zip(&response.calls).map(|(id, call)| SentCall {
+                id: *id,
+                name: Cow::Borrowed(&call.name),
+                arguments: clipped_arguments(&call.arguments, clip),
+                extra: None,
+            });
+            messages.push(Message::Assistant {
+                text: Cow::Borrowed(&response.text),
+                reasoning: Cow::Borrowed(&[]),
+                calls: sent.collect(),
+            });
+            for (id, call) in ids.iter().zip(calls) {
+                let result = call.result.and_then(|result| self.result(result));
+                let text = result.map_or(Cow::Borrowed(words::INTERRUPTED), |result| {
+                    clipped(&result.content, clip)
+                });
+                messages.push(Message::Tool { call: *id, text });
+            }
+        }
+        messages
+    }
+}
+
+/// Appends a message to a body, with a comma before it unless it is the first.
+fn push(bytes: &mut Vec<u8>, message: impl FnOnce(&mut Vec<u8>)) {
+    if bytes.last() != Some(&b'[') {
+        bytes.push(b',');
+    }
+    message(bytes);
+}
+
+/// Arguments for a summariser: the exact text, or an object that holds a clipped one.
+fn clipped_arguments(arguments: &str, clip: usize) -> Cow<'_, str> {
+    match clipped(arguments, clip) {
+        Cow::Borrowed(whole) => Cow::Borrowed(whole),
+        Cow::Owned(part) => Cow::Owned(json!({ "clipped": part }).to_string()),
+    }
+}
+
+/// A long text for a summariser: its head, lines that look like errors, and its tail.
+fn clipped(text: &str, clip: usize) -> Cow<'_, str> {
+    let chars = text.chars().count();
+    if chars <= clip {
+        return Cow::Borrowed(text);
+    }
+    let (head_chars, tail_chars) = (clip / 2, clip / 4);
+    let head_end = text
+        .char_indices()
+        .nth(head_chars)
+        .map_or(text.len(), |(at, _)| at);
+    let tail_start = text
+        .char_indices()
+        .nth(chars - tail_chars)
+        .map_or(text.len(), |(at, _)| at);
+    let middle = &text[head_end..tail_start];
+    let mut kept = String::new();
+    for line in middle.lines().filter(|line| looks_like_error(line)) {
+        if kept.chars().count() + line.chars().count() >= clip / 4 {
+            break;
+        }
+        kept.push('\n');
+        kept.push_str(line);
+    }
+    let left_out = chars - head_chars - tail_chars - kept.chars().count();
+    let mark = words::clipped_for_summary(left_out);
+    Cow::Owned(format!(
+        "{}{kept}{mark}{}",
+        &text[..head_end],
+        &text[tail_start..]
+    ))
+}
+
+fn looks_like_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ERROR_WORDS.iter().any(|word| line.contains(word))
+}
