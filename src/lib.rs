@@ -12,3 +12,5 @@ pub mod profile;
 pub mod wire;
 pub mod meter;
 pub mod view;
+// Edge: the world.
+pub mod record;

@@ -1,0 +1,387 @@
+//! A transcript in a file that only grows, locked while it is open.
+//!
+//! Paths are not trusted: only a plain file is opened, and nothing is written once the path no
+//! longer leads to the file that is open, or someone else changed its length.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::id::{Digest, RunId};
+use crate::record::blobs::Blobs;
+use crate::record::lock::{self, LockError};
+use crate::record::storage::{Durability, Storage};
+
+/// A transcript cannot be opened for writing.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Another process writes it.
+    #[error("{} is in use by another process", path.display())]
+    InUse {
+        /// The transcript.
+        path: PathBuf,
+    },
+    /// Its file system has no locks that work.
+    #[error("cannot lock {}", path.display())]
+    Lock {
+        /// The transcript.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// There is something else at its path.
+    #[error("{} is a {kind}, not a plain file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Another file took its place while it was being opened.
+    #[error("{} was replaced while it was opened", path.display())]
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It cannot be opened.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The transcript.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It cannot be created.
+    #[error("cannot create {}", path.display())]
+    Create {
+        /// The transcript or its directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// The file is not as this writer left it, so nothing is written into it.
+#[derive(Debug, thiserror::Error)]
+enum Stranger {
+    #[error("another file has taken its place")]
+    Replaced,
+    #[error("someone else changed its length from {left} to {found} bytes")]
+    Length { left: u64, found: u64 },
+}
+
+/// A transcript in a file, locked for as long as it is open.
+#[derive(Debug)]
+pub struct FileStorage {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    durability: Durability,
+    /// Directories in which something was created since they were last synced.
+    unsynced: Vec<PathBuf>,
+    blobs: Blobs,
+}
+
+impl FileStorage {
+    /// Creates the empty transcript of a new run, and its directory if there is none.
+    pub fn create(dir: &Path, run: RunId, durability: Durability) -> Result<Self, FileError> {
+        let unsynced = missing(dir);
+        if unsynced.len() > 1 {
+            create_directory(dir).map_err(|source| FileError::Create {
+                path: dir.to_owned(),
+                source,
+            })?;
+        }
+        let path = dir.join(format!("{run}.jsonl"));
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            // Whatever the umask is.
+            .and_then(|file| {
+                file.set_permissions(fs::Permissions::from_mode(0o600))?;
+                Ok(file)
+            });
+        match file {
+            Ok(file) => Self::locked(path, file, durability, unsynced),
+            Err(source) => Err(FileError::Create { path, source }),
+        }
+    }
+
+    /// Opens the transcript at this path to go on with it. Only a plain file is taken.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, FileError> {
+        let file = open_plain(path, OpenOptions::new().read(true).append(true))?;
+        // The program that created it may have ended before it synced the directory.
+        let unsynced = vec![parent(path).to_owned()];
+        Self::locked(path.to_owned(), file, durability, unsynced)
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn locked(
+        path: PathBuf,
+        file: File,
+        durability: Durability,
+        unsynced: Vec<PathBuf>,
+    ) -> Result<Self, FileError> {
+        match lock::take(&file) {
+            Ok(()) => {}
+            Err(LockError::InUse) => return Err(FileError::InUse { path }),
+            Err(LockError::Unusable(source)) => return Err(FileError::Lock { path, source }),
+        }
+        let found = match file.metadata() {
+            Ok(found) => found,
+            Err(source) => return Err(FileError::Open { path, source }),
+        };
+        if !leads_to(&path, &found) {
+            return Err(FileError::Replaced { path });
+        }
+        Ok(Self {
+            blobs: Blobs::beside(&path),
+            path,
+            file,
+            length: found.len(),
+            durability,
+            unsynced,
+        })
+    }
+}
+
+impl Storage for FileStorage {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        if !leads_to(&self.path, &found) {
+            return Err(io::Error::other(Stranger::Replaced));
+        }
+        if found.len() != self.length {
+            let (left, found) = (self.length, found.len());
+            return Err(io::Error::other(Stranger::Length { left, found }));
+        }
+        write_once(&mut self.file, bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self.durability {
+            Durability::None => Ok(()),
+            Durability::Data => {
+                self.file.sync_data()?;
+                for directory in &self.unsynced {
+                    sync_directory(directory)?;
+                }
+                self.unsynced.clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn read(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        let bytes = FileBytes {
+            file: &self.file,
+            offset: 0,
+        };
+        Ok(Box::new(BufReader::with_capacity(64 << 10, bytes)))
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.length)
+    }
+
+    fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        self.blobs.write(digest, bytes, self.durability)
+    }
+
+    fn read_blob(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        self.blobs.read(digest)
+    }
+
+    fn location(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// The bytes of an open file, read at an offset of their own.
+struct FileBytes<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for FileBytes<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// Writes with one call that takes everything: what a full disk cuts short is an error, since a
+/// second call could fuse with what someone else wrote between.
+fn write_once(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        return match file.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+            Ok(written) if written == bytes.len() => Ok(()),
+            Ok(written) => Err(io::Error::new(
+                io::ErrorKind::WriteZero,
+                format!("only {written} of {} bytes were written", bytes.len()),
+            )),
+        };
+    }
+}
+
+/// Opens a file that must be a plain one: no link, and nothing that opening would wait for.
+pub(super) fn open_plain(path: &Path, options: &mut OpenOptions) -> Result<File, FileError> {
+    let plain = |found: &Metadata| match kind(found) {
+        None => Ok(()),
+        Some(kind) => Err(FileError::NotAFile {
+            path: path.to_owned(),
+            kind,
+        }),
+    };
+    let opened = |result: io::Result<Metadata>| {
+        result.map_err(|source| FileError::Open {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    // Looked at before, because opening a device may do something, and after, because it may have
+    // changed meanwhile.
+    plain(&opened(fs::symlink_metadata(path))?)?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = file.map_err(|source| FileError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    plain(&opened(file.metadata())?)?;
+    Ok(file)
+}
+
+/// What it is instead of a plain file.
+fn kind(found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some("directory")
+    } else if kind.is_symlink() {
+        Some("symbolic link")
+    } else if kind.is_fifo() {
+        Some("named pipe")
+    } else if kind.is_socket() {
+        Some("socket")
+    } else {
+        Some("device")
+    }
+}
+
+/// Whether the path leads to this open file.
+fn leads_to(path: &Path, open: &Metadata) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| (found.dev(), found.ino()) == (open.dev(), open.ino()))
+}
+
+/// The directory in which a path stands.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        Some(_) => Path::new("."),
+        None => path,
+    }
+}
+
+/// The directories that change when something is created in `dir`: itself, and above each missing
+/// one its parent.
+fn missing(dir: &Path) -> Vec<PathBuf> {
+    let mut changed = vec![dir.to_owned()];
+    let mut at = dir;
+    while !at.exists() && parent(at) != at {
+        at = parent(at);
+        changed.push(at.to_owned());
+    }
+    changed
+}
+
+fn create_directory(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+}
+
+/// Makes durable what was created or renamed in a directory.
+pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is interrupted at first, then takes no more than `room` bytes.
+    struct Disk {
+        calls: u32,
+        room: usize,
+        bytes: Vec<u8>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            if self.calls == 1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let written = bytes.len().min(self.room);
+            self.bytes.extend_from_slice(&bytes[..written]);
+            Ok(written)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_write_is_done_again_when_interrupted_but_never_continued() {
+        for (room, left, error) in [
+            (6, "abcdef", None),
+            (4, "abcd", Some("only 4 of 6 bytes were written")),
+            (0, "", Some("only 0 of 6 bytes were written")),
+        ] {
+            let mut disk = Disk {
+                calls: 0,
+                room,
+                bytes: Vec::new(),
+            };
+            let outcome = write_once(&mut disk, b"abcdef");
+            assert_eq!(
+                outcome.err().map(|error| error.to_string()).as_deref(),
+                error
+            );
+            assert_eq!((disk.calls, disk.bytes), (2, left.as_bytes().to_vec()));
+        }
+    }
+
+    #[test]
+    fn every_directory_that_changes_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let new = dir.path().join("a/b");
+        assert_eq!(
+            missing(&new),
+            [new.clone(), dir.path().join("a"), dir.path().to_owned()]
+        );
+        assert_eq!(missing(dir.path()), [dir.path()]);
+        assert_eq!(parent(Path::new("transcripts")), Path::new("."));
+    }
+}

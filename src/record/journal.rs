@@ -1,0 +1,187 @@
+//! The bytes of a transcript: one line an entry, one write a line, nothing after a failure.
+//!
+//! It never looks at what an entry says; the recorder does.
+
+use std::io::{self, BufRead, Read};
+
+use crate::id::Digest;
+use crate::record::{RecordError, Storage};
+use crate::transcript::jsonl::{self, Damage, Item, Reader};
+use crate::transcript::{Entry, Torn};
+
+/// Writes entries at the end of a storage.
+#[derive(Debug)]
+pub(super) struct Journal {
+    storage: Box<dyn Storage>,
+    /// The last line has no end yet: it is written together with the next line.
+    line_open: bool,
+    unsynced: bool,
+    /// A write or a sync failed. What the storage holds is uncertain, so it is left as it is.
+    failed: bool,
+    syncs: u64,
+}
+
+/// What stands in a file besides its entries.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Places that do not hold what they should.
+    pub(super) damage: Vec<Damage>,
+    /// The remains of a last line that was never finished.
+    pub(super) torn: Option<Torn>,
+    /// Whether the last line has no end.
+    pub(super) line_open: bool,
+}
+
+impl Journal {
+    /// Begins to write; the storage must be empty.
+    pub(super) fn create(storage: Box<dyn Storage>) -> Result<Self, RecordError> {
+        let location = storage.location();
+        match storage.length() {
+            Ok(0) => Ok(Self::new(storage)),
+            Ok(_) => Err(RecordError::NotEmpty { location }),
+            Err(source) => Err(RecordError::Read { location, source }),
+        }
+    }
+
+    /// Reads every entry and gets ready to write behind the last one. Nothing is written yet.
+    pub(super) fn open(
+        storage: Box<dyn Storage>,
+        take: impl FnMut(Entry),
+    ) -> Result<(Self, Found), RecordError> {
+        let mut journal = Self::new(storage);
+        let found = journal.storage.read().and_then(|bytes| scan(bytes, take));
+        let found = found.map_err(|source| RecordError::Read {
+            location: journal.storage.location(),
+            source,
+        })?;
+        journal.line_open = found.line_open;
+        // Whoever wrote it may have ended before its last sync.
+        journal.unsynced = true;
+        Ok((journal, found))
+    }
+
+    fn new(storage: Box<dyn Storage>) -> Self {
+        Self {
+            storage,
+            line_open: false,
+            unsynced: false,
+            failed: false,
+            syncs: 0,
+        }
+    }
+
+    /// Appends an entry with one write. If it cannot be encoded, nothing is written.
+    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), RecordError> {
+        let mut line = jsonl::encode(entry).map_err(|source| RecordError::Encode {
+            id: entry.id,
+            source,
+        })?;
+        if self.line_open {
+            line.insert(0, b'\n');
+        }
+        self.attempt(
+            |storage| storage.append(&line),
+            |location, source| RecordError::Write { location, source },
+        )?;
+        self.line_open = false;
+        self.unsynced = true;
+        Ok(())
+    }
+
+    /// Makes what was appended durable, if anything was.
+    pub(super) fn sync(&mut self) -> Result<(), RecordError> {
+        if !self.unsynced && !self.failed {
+            return Ok(());
+        }
+        self.attempt(
+            |storage| storage.sync(),
+            |location, source| RecordError::Sync { location, source },
+        )?;
+        self.unsynced = false;
+        self.syncs += 1;
+        Ok(())
+    }
+
+    /// Keeps a blob, durable at once.
+    pub(super) fn keep(&mut self, digest: Digest, bytes: &[u8]) -> Result<(), RecordError> {
+        self.attempt(
+            |storage| storage.write_blob(digest, bytes),
+            |location, source| RecordError::Keep { location, source },
+        )
+    }
+
+    pub(super) fn storage(&self) -> &dyn Storage {
+        &*self.storage
+    }
+
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs
+    }
+
+    /// Changes the storage. The first failure is the last attempt.
+    fn attempt(
+        &mut self,
+        change: impl FnOnce(&mut dyn Storage) -> io::Result<()>,
+        error: impl FnOnce(String, io::Error) -> RecordError,
+    ) -> Result<(), RecordError> {
+        if self.failed {
+            return Err(RecordError::Poisoned {
+                location: self.storage.location(),
+            });
+        }
+        change(&mut *self.storage).map_err(|source| {
+            self.failed = true;
+            error(self.storage.location(), source)
+        })
+    }
+}
+
+/// Reads a whole file, entry by entry.
+pub(super) fn scan(bytes: impl BufRead, mut take: impl FnMut(Entry)) -> io::Result<Found> {
+    let mut bytes = Tail {
+        inner: bytes,
+        last: None,
+    };
+    let mut damage = Vec::new();
+    let mut torn = None;
+    for item in Reader::new(&mut bytes) {
+        match item? {
+            Item::Entry { entry, .. } => take(*entry),
+            Item::Damage(place) => damage.push(place),
+            Item::Torn(remains) => torn = Some(remains),
+        }
+    }
+    Ok(Found {
+        damage,
+        torn,
+        line_open: bytes.last.is_some_and(|byte| byte != b'\n'),
+    })
+}
+
+/// Remembers the last byte that was read.
+struct Tail<R> {
+    inner: R,
+    last: Option<u8>,
+}
+
+impl<R: BufRead> Read for Tail<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.last = buffer[..read].last().copied().or(self.last);
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Tail<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        // What is consumed is still buffered: this reads nothing.
+        if let (Some(last), Ok(buffer)) = (amount.checked_sub(1), self.inner.fill_buf()) {
+            self.last = buffer.get(last).copied();
+        }
+        self.inner.consume(amount);
+    }
+}

@@ -1,0 +1,158 @@
+//! A transcript in memory: for tests, and for runs that nobody keeps.
+//!
+//! It can be told to fail, and to forget what was not synced, as a machine does that loses power.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Cursor};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::id::Digest;
+use crate::record::Storage;
+
+/// A transcript in memory. Clones share their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStorage {
+    memory: Arc<Mutex<Memory>>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    bytes: Vec<u8>,
+    /// How many of the bytes a loss of power leaves.
+    synced: usize,
+    blobs: BTreeMap<Digest, Vec<u8>>,
+    appends: u64,
+    syncs: u64,
+    operations: u64,
+    failure: Option<(u64, Failure)>,
+}
+
+/// How an operation fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing of it happens.
+    Refused,
+    /// An append leaves its first half, as on a full disk; a sync or a blob is refused.
+    Short,
+    /// Everything of it happens, and yet an error comes back.
+    Unsure,
+}
+
+impl MemoryStorage {
+    /// A storage that holds these bytes, all of them durable.
+    pub fn with(bytes: Vec<u8>) -> Self {
+        let memory = Memory {
+            synced: bytes.len(),
+            bytes,
+            ..Memory::default()
+        };
+        Self {
+            memory: Arc::new(Mutex::new(memory)),
+        }
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.memory().bytes.clone()
+    }
+
+    /// How often bytes were appended.
+    pub fn appends(&self) -> u64 {
+        self.memory().appends
+    }
+
+    /// How often it was synced.
+    pub fn syncs(&self) -> u64 {
+        self.memory().syncs
+    }
+
+    /// How many appends, syncs and blobs there were.
+    pub fn operations(&self) -> u64 {
+        self.memory().operations
+    }
+
+    /// Makes the operation with this number, counted from 1 since the beginning, fail.
+    pub fn fail(&self, operation: u64, failure: Failure) {
+        self.memory().failure = Some((operation, failure));
+    }
+
+    /// What a loss of power would leave if it came now: the bytes that were synced, and the blobs.
+    #[must_use]
+    pub fn after_power_loss(&self) -> Self {
+        let memory = self.memory();
+        let left = Self::with(memory.bytes[..memory.synced].to_vec());
+        left.memory().blobs.clone_from(&memory.blobs);
+        left
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    /// Counts an operation and says how it fails, if it does.
+    fn operation(&mut self) -> Option<Failure> {
+        self.operations += 1;
+        let failing = self.failure.filter(|(at, _)| *at == self.operations);
+        failing.map(|(_, failure)| failure)
+    }
+}
+
+fn outcome(failure: Option<Failure>) -> io::Result<()> {
+    match failure {
+        None => Ok(()),
+        Some(Failure::Refused | Failure::Unsure) => Err(io::Error::other("told to fail")),
+        Some(Failure::Short) => Err(io::ErrorKind::StorageFull.into()),
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut memory = self.memory();
+        let failure = memory.operation();
+        let written = match failure {
+            None | Some(Failure::Unsure) => bytes.len(),
+            Some(Failure::Refused) => 0,
+            Some(Failure::Short) => bytes.len() / 2,
+        };
+        memory.bytes.extend_from_slice(&bytes[..written]);
+        memory.appends += 1;
+        outcome(failure)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut memory = self.memory();
+        let failure = memory.operation();
+        if matches!(failure, None | Some(Failure::Unsure)) {
+            memory.synced = memory.bytes.len();
+        }
+        memory.syncs += 1;
+        outcome(failure)
+    }
+
+    fn read(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        Ok(Box::new(Cursor::new(self.bytes())))
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.memory().bytes.len() as u64)
+    }
+
+    fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        let mut memory = self.memory();
+        let failure = memory.operation();
+        if matches!(failure, None | Some(Failure::Unsure)) {
+            memory.blobs.entry(digest).or_insert_with(|| bytes.to_vec());
+        }
+        outcome(failure)
+    }
+
+    fn read_blob(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.memory().blobs.get(&digest).cloned())
+    }
+
+    fn location(&self) -> String {
+        "transcript in memory".to_owned()
+    }
+}

@@ -1,0 +1,329 @@
+//! The one writer of a transcript.
+//!
+//! Begin at [`Recorder`]: every entry goes through [`Recorder::record`], into the storage and into
+//! the view, and [`Recorder::sync`] makes what was recorded durable. When that must happen is for
+//! the loop to say. [`Storage`] is the seam under it; [`runs`] finds transcripts and reads them
+//! without writing; [`Clock`] is the only source of time.
+//!
+//! Nothing here changes or removes what was written, and nothing is written after a failure: the
+//! transcript is taken up again instead, by reading what is really there.
+
+mod blobs;
+mod clock;
+mod file;
+mod journal;
+mod lock;
+mod memory;
+pub mod runs;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::Arc;
+
+use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+pub use blobs::Blobs;
+pub use clock::{Clock, Fixed, Stopwatch};
+pub use file::{FileError, FileStorage};
+pub use memory::{Failure, MemoryStorage};
+pub use storage::{Durability, Storage};
+
+use crate::id::{Digest, EntryId, RunId};
+use crate::record::blobs::Kept;
+use crate::record::journal::Journal;
+use crate::transcript::jsonl::{Damage, EncodeError};
+use crate::transcript::{At, Entry, Event, FORMAT, Note, Run, Transcript};
+use crate::view::View;
+
+/// What to do with a transcript that is damaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDamage {
+    /// Leave it alone.
+    #[default]
+    Refuse,
+    /// Go on with what is left, and record a note of what is not.
+    Accept,
+}
+
+/// A transcript cannot be written, or not gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It cannot be read.
+    #[error("cannot read {location}")]
+    Read {
+        /// The transcript.
+        location: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write to {location}")]
+    Write {
+        /// The transcript.
+        location: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// What was written cannot be made durable.
+    #[error("cannot sync {location}")]
+    Sync {
+        /// The transcript.
+        location: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A blob cannot be kept.
+    #[error("cannot keep a blob of {location}")]
+    Keep {
+        /// The transcript.
+        location: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Something failed before.
+    #[error("{location} takes no more entries since a write failed")]
+    Poisoned {
+        /// The transcript.
+        location: String,
+    },
+    /// The entry cannot be written as a line.
+    #[error("cannot record entry {id}")]
+    Encode {
+        /// The id it would have had.
+        id: EntryId,
+        /// The reason.
+        source: EncodeError,
+    },
+    /// The event was read from another version's transcript.
+    #[error("an event that is not understood cannot be recorded")]
+    Unknown,
+    /// A new run was to begin in a transcript that holds something.
+    #[error("{location} is not empty")]
+    NotEmpty {
+        /// The transcript.
+        location: String,
+    },
+    /// It is no transcript.
+    #[error("{location} does not begin with a run")]
+    NoRun {
+        /// The file.
+        location: String,
+    },
+    /// A newer version of the program wrote it.
+    #[error("{location} has format {format}, this version knows formats up to {FORMAT}")]
+    Newer {
+        /// The transcript.
+        location: String,
+        /// Its format.
+        format: u32,
+    },
+    /// It is damaged.
+    #[error("{location} is damaged: {}", places(damage))]
+    Damaged {
+        /// The transcript.
+        location: String,
+        /// Every place.
+        damage: Vec<Damage>,
+    },
+}
+
+/// Places of damage as people read them; the first ones, if there are very many.
+fn places(damage: &[Damage]) -> String {
+    const SHOWN: usize = 100;
+    let shown: Vec<_> = damage.iter().take(SHOWN).map(ToString::to_string).collect();
+    let text = shown.join("; ");
+    match damage.len().saturating_sub(SHOWN) {
+        0 => text,
+        more => format!("{text}; and {more} more places"),
+    }
+}
+
+/// The one writer of a transcript, and the view of what it wrote.
+#[derive(Debug)]
+pub struct Recorder {
+    journal: Journal,
+    view: View,
+    clock: Clock,
+    run: RunId,
+    kept: Kept,
+    listeners: Vec<UnboundedSender<Arc<Entry>>>,
+}
+
+impl Recorder {
+    /// Begins a run: records its first entry. The storage must be empty.
+    pub fn create(storage: Box<dyn Storage>, clock: Clock, run: Run) -> Result<Self, RecordError> {
+        let mut recorder = Self {
+            journal: Journal::create(storage)?,
+            view: View::default(),
+            clock,
+            run: run.run,
+            kept: Kept::default(),
+            listeners: Vec::new(),
+        };
+        recorder.record(Event::Run(run))?;
+        Ok(recorder)
+    }
+
+    /// Takes a transcript up again: reads every entry into the view, and closes a last line that
+    /// was never finished. Damage is an error before anything is written, unless it is accepted.
+    pub fn open(
+        storage: Box<dyn Storage>,
+        clock: Clock,
+        damage: OnDamage,
+    ) -> Result<Self, RecordError> {
+        let location = storage.location();
+        let mut view = View::default();
+        let mut kept = Kept::default();
+        let (journal, found) = Journal::open(storage, |entry| {
+            kept.take(&entry.event);
+            view.take(Arc::new(entry));
+        })?;
+
+        let transcript = view.transcript();
+        if let Some(format) = newer(transcript) {
+            return Err(RecordError::Newer { location, format });
+        }
+        let accepted = places(&found.damage);
+        if !found.damage.is_empty() && damage == OnDamage::Refuse && transcript.last().is_some() {
+            let damage = found.damage;
+            return Err(RecordError::Damaged { location, damage });
+        }
+        let Some(run) = run(transcript) else {
+            return Err(RecordError::NoRun { location });
+        };
+
+        let mut recorder = Self {
+            journal,
+            clock,
+            run: run.run,
+            kept,
+            listeners: Vec::new(),
+            view,
+        };
+        if let Some(torn) = found.torn {
+            recorder.record(Event::Note(Note::Torn(torn)))?;
+        }
+        if !accepted.is_empty() && !recorder.has_accepted(&accepted) {
+            recorder.record(Event::Note(Note::Damage { text: accepted }))?;
+        }
+        Ok(recorder)
+    }
+
+    /// Records an event with one write, and takes it into the view. It is not durable yet.
+    ///
+    /// If it cannot be written as a line, nothing is written and nothing changes. If the write
+    /// fails, it is the recorder's last.
+    pub fn record(&mut self, event: Event) -> Result<EntryId, RecordError> {
+        if let Event::Unknown(_) = event {
+            return Err(RecordError::Unknown);
+        }
+        let entry = Entry {
+            id: self.view.transcript().next_id(),
+            at: self.clock.now(),
+            event,
+        };
+        self.journal.append(&entry)?;
+        let entry = Arc::new(entry);
+        self.kept.take(&entry.event);
+        self.view.take(Arc::clone(&entry));
+        self.listeners
+            .retain(|listener| listener.unbounded_send(Arc::clone(&entry)).is_ok());
+        Ok(entry.id)
+    }
+
+    /// Makes everything recorded so far durable; does nothing if it is.
+    pub fn sync(&mut self) -> Result<(), RecordError> {
+        self.journal.sync()
+    }
+
+    /// Keeps the whole output that a result is clipped from, durable at once, to be named by an
+    /// entry recorded afterwards. `None` if it is too large, or the run has kept too much already.
+    pub fn keep(&mut self, bytes: &[u8]) -> Result<Option<Digest>, RecordError> {
+        let Some(digest) = self.kept.fits(bytes) else {
+            return Ok(None);
+        };
+        self.journal.keep(digest, bytes)?;
+        self.kept.add(digest, bytes.len() as u64);
+        Ok(Some(digest))
+    }
+
+    /// What the entries say.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> At {
+        self.clock.now()
+    }
+
+    /// The clock that entries are dated by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The run's id.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// Where it is kept, for reading.
+    pub fn storage(&self) -> &dyn Storage {
+        self.journal.storage()
+    }
+
+    /// How often something was made durable.
+    pub fn syncs(&self) -> u64 {
+        self.journal.syncs()
+    }
+
+    /// Every entry recorded from now on, in order.
+    ///
+    /// Nothing is lost however slowly it is read: an entry that waits costs a pointer, since the
+    /// view holds it anyway. The stream ends with the recorder.
+    pub fn subscribe(&mut self) -> UnboundedReceiver<Arc<Entry>> {
+        let (listener, entries) = mpsc::unbounded();
+        self.listeners.push(listener);
+        entries
+    }
+
+    /// Whether a note says already that this damage was accepted.
+    fn has_accepted(&self, places: &str) -> bool {
+        let mut entries = self.view.transcript().entries().iter();
+        entries.any(
+            |entry| matches!(&entry.event, Event::Note(Note::Damage { text }) if text == places),
+        )
+    }
+}
+
+/// The run that a transcript begins with.
+fn run(transcript: &Transcript) -> Option<&Run> {
+    if let Event::Run(run) = &transcript.get(EntryId::FIRST)?.event {
+        Some(run)
+    } else {
+        None
+    }
+}
+
+/// The format of a transcript, if it is newer than this version knows.
+fn newer(transcript: &Transcript) -> Option<u32> {
+    /// All that is sure about a newer first entry.
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: u32,
+    }
+    let first = &transcript.get(EntryId::FIRST)?.event;
+    let format = if let Event::Run(run) = first {
+        run.format
+    } else if let Event::Unknown(unknown) = first
+        && unknown.kind == "run"
+    {
+        let head: Head = serde_json::from_str(unknown.json.get()).ok()?;
+        head.format
+    } else {
+        return None;
+    };
+    Some(format).filter(|format| *format > FORMAT)
+}

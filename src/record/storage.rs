@@ -1,0 +1,44 @@
+//! The seam under the recorder: where the bytes of a transcript go.
+//!
+//! [`FileStorage`](crate::record::FileStorage) is a file that only grows;
+//! [`MemoryStorage`](crate::record::MemoryStorage) stands in for it in tests and fails when it is
+//! told to. Neither knows what an entry is.
+
+use std::fmt;
+use std::io::{self, BufRead};
+
+use crate::id::Digest;
+
+/// Where a transcript is kept. There is one writer at a time.
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Adds bytes at the end, in one write. After an error any part of them may be there.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything appended so far durable.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Reads from the start.
+    fn read(&self) -> io::Result<Box<dyn BufRead + Send + '_>>;
+
+    /// The number of bytes.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Keeps a blob, durable at once; does nothing if it is there already.
+    fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()>;
+
+    /// The blob with this digest, checked against it; `None` if it was not kept.
+    fn read_blob(&self, digest: Digest) -> io::Result<Option<Vec<u8>>>;
+
+    /// What to call it in messages.
+    fn location(&self) -> String;
+}
+
+/// What a sync does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It waits until the data is on the device.
+    #[default]
+    Data,
+    /// Nothing: a crash of the machine may cost entries, one of the program does not.
+    None,
+}
