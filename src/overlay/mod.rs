@@ -182,7 +182,8 @@ pub struct Part {
     /// The overlay it was taken from, if it was a summary before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<EntryId>,
-    /// The text.
+    /// The text; left out if the overlay holds it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
 }
 

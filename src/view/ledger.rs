@@ -43,6 +43,10 @@ pub struct Ledger {
     pub summary_failures: u32,
     /// The same within the pass that is being made.
     pub pass_failures: u32,
+    /// The newest request for a summary that a note calls failed.
+    pub summary_failed: Option<EntryId>,
+    /// The newest fault that says that a round's request is too long.
+    pub overflowed: Option<EntryId>,
     /// The characters of the view when a summary last could not be had.
     pub failed_at: Chars,
     /// The number of rounds when the newest summary was laid.
@@ -139,6 +143,10 @@ impl Ledger {
                 }
             }
             Event::Fault(fault) => {
+                if fault.class == FaultClass::Overflow && rounds.of_request(fault.request).is_some()
+                {
+                    self.overflowed = Some(entry.id);
+                }
                 if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
                     asked.attempts = asked.attempts.max(fault.attempt);
                     let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));
@@ -146,7 +154,8 @@ impl Ledger {
                     asked.fault_entry = Some(entry.id);
                 }
             }
-            Event::Note(Note::SummaryFailed { .. }) => {
+            Event::Note(Note::SummaryFailed { request, .. }) => {
+                self.summary_failed = Some(*request);
                 self.summary_failures += 1;
                 self.pass_failures += 1;
                 self.failed_at = chars;
@@ -168,6 +177,9 @@ impl Ledger {
                 self.since_end = Totals::default();
                 self.before_round = Totals::default();
                 self.begun = None;
+                self.failing = None;
+                self.empties = 0;
+                self.cuts = 0;
                 if let Some(asked) = &mut self.asked {
                     asked.ended = true;
                 }

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use aging::json_chars;
 pub use aging::{Aging, Candidate};
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
@@ -619,6 +620,21 @@ impl View {
             .last()
             .and_then(|piece| self.message(piece));
         matches!(last, Some(Message::User { .. } | Message::Tool { .. }))
+    }
+
+    /// Where the conversation goes on after an entry: the next user entry, or the request that
+    /// begins the round of the next response.
+    pub fn next_begin(&self, after: EntryId) -> Option<EntryId> {
+        let next = self
+            .items
+            .within(Span::new(after.next(), EntryId(u64::MAX)))
+            .start;
+        let entry = self.items.get(next)?.entry;
+        Some(
+            self.rounds
+                .of_response(entry)
+                .map_or(entry, crate::transcript::turn::Round::begins),
+        )
     }
 
     /// The calls that have no result, in order.

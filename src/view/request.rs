@@ -109,7 +109,7 @@ impl View {
         let mut bytes = chat::head_for_text(&model, &setup.wire.tools, &setup.wire.instructions);
         for message in messages {
             push(&mut bytes, |out| {
-                chat::message(out, message, &model.profile)
+                chat::message(out, message, &model.profile);
             });
         }
         bytes.extend_from_slice(chat::TAIL);

@@ -1,0 +1,104 @@
+//! The pipeline and the ladder: what is done when the estimate is over the trigger.
+//!
+//! Stages that need no model come first: micro, reasoning, superseded calls, hints, each only until
+//! the target is reached. If they do not reach it, a summary is asked for; when it is there, the
+//! stages are planned anew for what it does not cover. The ladder when a summary cannot be had: again
+//! with results clipped harder, the fallback model, and at last a skeleton, which needs no model.
+
+use crate::compaction::trial::Trial;
+use crate::compaction::{
+    Cause, Pass, Plan, micro, skeleton, strategies, summary, superseded, told,
+};
+use crate::setup::OnFailure;
+use crate::view::{Sizes, View};
+
+/// What a pass of this cause does next; `None` if nothing can be done.
+pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
+    let sizes = view.sizes()?;
+    if let Cause::Tool { span, focus } = cause {
+        let asked = summary::ask(view, *span, focus.as_deref());
+        return Some(asked.map_or_else(|| told("no summary could be had"), Plan::Ask));
+    }
+    let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
+    stages(&mut trial, &sizes);
+    let reached = trial.view().estimate().tokens <= sizes.target;
+    if reached && !trial.is_empty() {
+        return Some(lay(trial, cause));
+    }
+    let fits = trial.view().estimate().tokens <= sizes.fits
+        && (*cause != Cause::Recovery || !trial.is_empty());
+    let span = summary::span(trial.view(), &sizes);
+    if let Some(span) = span.filter(|_| may_summarize(view, cause, &sizes))
+        && let Some(purpose) = summary::ask(view, span, None)
+    {
+        return Some(Plan::Ask(purpose));
+    }
+    let failed = view.ledger().pass_failures > 0;
+    if failed && view.policy()?.compaction.auto.on_failure == OnFailure::Stop {
+        return Some(Plan::Stop);
+    }
+    if fits {
+        return (!trial.is_empty()).then(|| lay(trial, cause));
+    }
+    let mut bare = Trial::new(view, cause.origin(), cause.reason(view));
+    bare.lay("skeleton", skeleton::layer(view, &sizes));
+    stages(&mut bare, &sizes);
+    (!bare.is_empty()).then(|| lay(bare, cause))
+}
+
+/// The pass that lays a summary, with the stages for what it does not cover; `None` if the summary
+/// does not make the next request shorter.
+pub(super) fn with_summary(view: &View, cause: &Cause, reply: summary::Reply<'_>) -> Option<Plan> {
+    let sizes = view.sizes()?;
+    let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
+    trial.lay("merge", summary::merge(view, &sizes, reply.text));
+    let layer = summary::layer(trial.view(), &sizes, reply);
+    if !trial.lay("summary", Some(layer)) {
+        return None;
+    }
+    if !matches!(cause, Cause::Tool { .. }) {
+        stages(&mut trial, &sizes);
+    }
+    Some(lay(trial, cause))
+}
+
+fn lay(trial: Trial, cause: &Cause) -> Plan {
+    Plan::Lay(Pass {
+        origin: cause.origin(),
+        drafts: trial.into_drafts(),
+    })
+}
+
+/// Lays the stages that need no model until the target is reached.
+fn stages(trial: &mut Trial, sizes: &Sizes) {
+    type Stage = (&'static str, fn(&View) -> Option<crate::overlay::Layer>);
+    let stages: [Stage; 6] = [
+        ("micro", micro::layer),
+        ("reasoning", strategies::reasoning),
+        ("superseded", |view| superseded::layers(view)[0].take()),
+        ("stale", |view| superseded::layers(view)[1].take()),
+        ("hints", |view| strategies::hints(view)[0].take()),
+        ("omit", |view| strategies::hints(view)[1].take()),
+    ];
+    for (rule, layer) in stages {
+        if trial.view().estimate().tokens <= sizes.target {
+            return;
+        }
+        let layer = layer(trial.view());
+        trial.lay(rule, layer);
+    }
+}
+
+/// Whether a model may be asked for a summary now.
+fn may_summarize(view: &View, cause: &Cause, sizes: &Sizes) -> bool {
+    let ledger = view.ledger();
+    let Some(policy) = view.policy() else {
+        return false;
+    };
+    let rounds = view.rounds().last().map_or(0, |round| round.number);
+    let since = ledger
+        .summary_round
+        .map_or(u32::MAX, |laid| rounds.saturating_sub(laid));
+    let must = *cause == Cause::Recovery || view.estimate().tokens > sizes.fits;
+    since >= policy.compaction.auto.min_rounds || must
+}

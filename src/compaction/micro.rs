@@ -1,0 +1,118 @@
+//! Old tool results are put away, rarely and deeply.
+//!
+//! Each pass moves the prefix that the provider has cached, so it waits until it frees enough, or
+//! until the cache is cold anyway. As the first stage of an automatic pass it takes any gain.
+
+use crate::compaction::{Draft, Pass};
+use crate::id::{CallId, EntryId};
+use crate::meter::Chars;
+use crate::overlay::{Form, Layer, Origin, Size, Stub};
+use crate::transcript::At;
+use crate::view::{Candidate, View};
+use crate::words;
+
+/// What micro-compaction sees when it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Results that could be put away.
+    pub candidates: usize,
+    /// Tokens that would be freed.
+    pub gain: u64,
+    /// Tokens from which a pass is made.
+    pub needed: u64,
+    /// Whether the provider's cache is taken to be gone.
+    pub cold: bool,
+}
+
+impl Look {
+    /// Whether a pass is made now.
+    pub fn fires(&self) -> bool {
+        self.candidates > 0 && (self.gain >= self.needed || self.cold)
+    }
+}
+
+impl std::fmt::Display for Look {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            candidates,
+            gain,
+            needed,
+            cold,
+        } = self;
+        let unit = if *candidates == 1 {
+            "candidate"
+        } else {
+            "candidates"
+        };
+        write!(f, "micro: {candidates} {unit}, {gain} of {needed} tokens")?;
+        match (self.fires(), cold) {
+            (true, true) => f.write_str(", cache is cold"),
+            (true, false) => Ok(()),
+            (false, _) => f.write_str(", waits"),
+        }
+    }
+}
+
+/// Looks at what could be put away now; `None` if micro-compaction is off.
+pub fn look(view: &View, now: At) -> Option<Look> {
+    let micro = &view.policy()?.compaction.micro;
+    let sizes = view.sizes()?;
+    let saves = sent(view).fold(Chars::default(), |sum, (_, candidate)| {
+        sum + candidate.saves
+    });
+    let rule = view.policy()?.compaction.estimate;
+    let asked = view.ledger().round_asked;
+    micro.enabled.then(|| Look {
+        candidates: sent(view).count(),
+        gain: saves.estimate(rule, view.factor()).tokens,
+        needed: micro.min_gain_tokens.min(sizes.trigger / 10),
+        cold: asked.is_some_and(|(_, at)| now.ms_since(at) >= micro.cold_after_ms),
+    })
+}
+
+/// The pass that is due now, if any.
+pub fn plan(view: &View, now: At) -> Option<Pass> {
+    let look = look(view, now).filter(Look::fires)?;
+    let before = view.estimate().tokens;
+    let draft = Draft {
+        rule: "micro",
+        layer: layer(view)?,
+        size: Size {
+            before,
+            after: before.saturating_sub(look.gain),
+        },
+        reason: format!(
+            "{} of {} tokens{}",
+            words::grouped(look.gain),
+            words::grouped(look.needed),
+            if look.cold { ", cache is cold" } else { "" }
+        ),
+    };
+    Some(Pass {
+        origin: Origin::Micro,
+        drafts: vec![draft],
+    })
+}
+
+/// The layer that puts every candidate away; `None` if there is none.
+pub fn layer(view: &View) -> Option<Layer> {
+    let results: Vec<CallId> = sent(view).map(|(call, _)| call).collect();
+    let stub = Stub {
+        form: Form::Previous,
+        results,
+        ..Stub::default()
+    };
+    (!stub.results.is_empty()).then_some(Layer::Stub(stub))
+}
+
+/// The candidates that the model has seen.
+fn sent(view: &View) -> impl Iterator<Item = (CallId, Candidate)> {
+    let asked = view
+        .ledger()
+        .round_asked
+        .map_or(EntryId(0), |(entry, _)| entry);
+    let candidates = view.aging().candidates().iter();
+    candidates
+        .filter(move |(_, c)| c.result < asked)
+        .map(|(call, candidate)| (*call, *candidate))
+}

@@ -1,0 +1,208 @@
+//! What to compact, and how: plans, never deeds.
+//!
+//! [`plan`] is looked at before every request. It sees the view and the time and nothing else, and
+//! says what comes next: ask a model for a summary, lay overlays, or note that a summary could not
+//! be had. Micro-compaction puts old results away, [`auto`] is the pipeline and the ladder when the
+//! estimate is over the trigger, [`summary`] chooses spans and judges replies, [`skeleton`] needs no
+//! model. A plan is tried on a copy of the view, so that its sizes are the real ones.
+
+pub mod auto;
+pub mod micro;
+pub mod skeleton;
+pub mod strategies;
+pub mod summary;
+pub mod superseded;
+mod trial;
+
+use crate::id::{EntryId, Span};
+use crate::overlay::{Layer, Origin, Size};
+use crate::transcript::{At, Purpose, Summarize};
+use crate::view::View;
+use crate::words;
+
+/// What compaction does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// A model is asked for a text first.
+    Ask(Purpose),
+    /// Overlays are laid, in this order, as one pass.
+    Lay(Pass),
+    /// A summary could not be had: a note says why, and nothing else changes.
+    Failed {
+        /// The request that asked for it.
+        request: EntryId,
+        /// Why.
+        why: String,
+    },
+    /// The model is told of a compaction that it asked for and that failed.
+    Tell(String),
+    /// No summary can be had, and the settings say that the run ends then.
+    Stop,
+}
+
+/// Overlays of one plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Who asked for it.
+    pub origin: Origin,
+    /// The overlays, in the order they are laid.
+    pub drafts: Vec<Draft>,
+}
+
+/// An overlay before it is laid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// The rule or stage that made it.
+    pub rule: &'static str,
+    /// What it changes.
+    pub layer: Layer,
+    /// What it does to the next request.
+    pub size: Size,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// What compaction does before the next round is asked for; `None` if nothing.
+pub fn plan(view: &View, now: At) -> Option<Plan> {
+    let policy = &view.policy()?.compaction;
+    if !policy.enabled {
+        return None;
+    }
+    if let Some(judged) = summary::judge(view) {
+        return Some(judged);
+    }
+    if let Some(cause) = Cause::of(view)
+        && let Some(plan) = auto::plan(view, &cause)
+    {
+        return Some(plan);
+    }
+    micro::plan(view, now).map(Plan::Lay)
+}
+
+/// Why a pass is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The estimate is over the trigger.
+    Auto,
+    /// The model asked for it, in a call that was granted.
+    Tool {
+        /// What to summarise.
+        span: Span,
+        /// What to preserve.
+        focus: Option<String>,
+    },
+    /// The provider refused the request as too long.
+    Recovery,
+}
+
+impl Cause {
+    /// The cause of the pass that is due; `None` if none is.
+    pub fn of(view: &View) -> Option<Self> {
+        if let Some(asked) = granted(view) {
+            return Some(asked);
+        }
+        if refused_as_too_long(view) {
+            return Some(Self::Recovery);
+        }
+        let auto = &view.policy()?.compaction.auto;
+        let over = view.estimate().tokens > view.sizes()?.trigger;
+        (auto.enabled && over).then_some(Self::Auto)
+    }
+
+    /// The origin of the overlays that it leads to.
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::Auto => Origin::Auto,
+            Self::Tool { .. } => Origin::Tool,
+            Self::Recovery => Origin::Recovery,
+        }
+    }
+
+    /// The reason that its overlays give.
+    fn reason(&self, view: &View) -> String {
+        match self {
+            Self::Auto => {
+                let estimate = view.estimate();
+                let trigger = view.sizes().map_or(0, |sizes| sizes.trigger);
+                format!("{} of {trigger} tokens ({})", estimate.tokens, rule(view))
+            }
+            Self::Tool {
+                focus: Some(focus), ..
+            } => format!("the model asked, focus: {focus}"),
+            Self::Tool { focus: None, .. } => "the model asked".to_owned(),
+            Self::Recovery => "the provider refused the request as too long".to_owned(),
+        }
+    }
+}
+
+/// How estimates are made now, for people: `chars/4 × 1.08`.
+pub fn rule(view: &View) -> String {
+    let factor = view.factor();
+    match factor {
+        1000 => "chars/4".to_owned(),
+        _ => format!("chars/4 × {}.{:02}", factor / 1000, factor % 1000 / 10),
+    }
+}
+
+/// The compaction that the model was granted in the newest round and that is still due.
+fn granted(view: &View) -> Option<Cause> {
+    let round = view.rounds().last().filter(|round| round.is_closed())?;
+    let last = round.span()?.to;
+    let ledger = view.ledger();
+    // Done, or told that it failed.
+    if ledger
+        .overlay
+        .is_some_and(|overlay| overlay > last && is_tool_pass(view, overlay))
+        || ledger.told.is_some_and(|told| told > last)
+    {
+        return None;
+    }
+    let mut granted = round.results.iter().flatten().filter_map(|result| {
+        let grant = view.result(*result)?.facts.compact.as_ref()?;
+        Some((grant.granted.then_some(grant.span?)?, grant.focus.clone()))
+    });
+    granted
+        .next()
+        .map(|(span, focus)| Cause::Tool { span, focus })
+}
+
+fn is_tool_pass(view: &View, overlay: EntryId) -> bool {
+    view.overlay(overlay).is_some_and(|overlay| {
+        overlay.origin == Origin::Tool && matches!(overlay.layer, Layer::Summary(_))
+    })
+}
+
+/// Whether the newest round's request was refused as too long and no pass was laid since.
+fn refused_as_too_long(view: &View) -> bool {
+    let ledger = view.ledger();
+    let Some(round) = view
+        .rounds()
+        .last()
+        .filter(|round| round.response.is_none())
+    else {
+        return false;
+    };
+    let fault = ledger.overflowed.filter(|fault| round.begins() < *fault);
+    fault.is_some_and(|fault| {
+        ledger.overlay.is_none_or(|overlay| {
+            overlay < fault
+                || view
+                    .overlay(overlay)
+                    .is_some_and(|o| o.origin != Origin::Recovery)
+        }) && ledger.last_end.is_none_or(|end| end < fault)
+    })
+}
+
+/// The sentence that tells the model of a compaction that failed.
+fn told(why: &str) -> Plan {
+    Plan::Tell(words::compaction_failed(why))
+}
+
+/// The summary that is being asked for, if the newest request is for one.
+fn asked_summary(view: &View) -> Option<(&crate::view::Asked, &Summarize)> {
+    let asked = view.ledger().asked.as_ref()?;
+    let Purpose::Summary(ask) = &asked.purpose else {
+        return None;
+    };
+    Some((asked, ask))
+}

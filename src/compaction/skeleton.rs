@@ -1,0 +1,97 @@
+//! A summary without a model: a list, from the record, of what was done.
+//!
+//! It always can be had and always fits, and every line of it names a handle. It stands for
+//! everything up to the newest round, older summaries included.
+
+use std::fmt::Write as _;
+
+use crate::compaction::{strategies, summary};
+use crate::id::{CallId, EntryId, Span};
+use crate::overlay::{Author, Layer, Summary};
+use crate::view::{Sizes, View};
+use crate::words;
+
+/// The skeleton over everything between the task and the newest round; `None` if nothing is there.
+pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
+    let task = view.working().task.unwrap_or_default();
+    let from = view.next_begin(task)?;
+    let newest = view.rounds().last()?;
+    let before = if newest.response.is_some() {
+        newest.number.checked_sub(1)?
+    } else {
+        newest.number
+    };
+    let closed = (1..=before)
+        .rev()
+        .find_map(|number| view.rounds().number(number)?.span())?;
+    let span = Span::new(from, closed.to);
+    if span.entries() == 0 {
+        return None;
+    }
+    let chars = sizes.as_chars(sizes.share(0.05)).max(400);
+    let half = usize::try_from(chars / 2).unwrap_or(usize::MAX);
+    Some(Layer::Summary(Summary {
+        span,
+        text: text(view, span, half),
+        by: Author::Rules,
+        focus: None,
+        parts: Vec::new(),
+        depth: 1,
+        carry: summary::carry(view, sizes, span.to),
+    }))
+}
+
+/// The list, newest calls first chosen, oldest first shown, at most so many characters.
+fn text(view: &View, span: Span, chars: usize) -> String {
+    let mut text = words::skeleton_intro(span);
+    let mut left = chars.saturating_sub(text.chars().count());
+    let mut lines: Vec<String> = Vec::new();
+    for line in newest_first(view, span) {
+        let takes = line.chars().count() + 1;
+        if takes > left {
+            break;
+        }
+        left -= takes;
+        lines.push(line);
+    }
+    for line in lines.iter().rev() {
+        write!(text, "\n{line}").ok();
+    }
+    text
+}
+
+fn newest_first(view: &View, span: Span) -> impl Iterator<Item = String> {
+    let rounds = view.rounds().within(span).iter().rev();
+    rounds
+        .filter_map(|round| round.response)
+        .flat_map(move |response| {
+            let said = said(view, response);
+            let calls = strategies::calls(view, response).into_iter().rev();
+            calls.filter_map(move |call| line(view, call)).chain(said)
+        })
+}
+
+/// A line of a call: `- 17.1 Read src/main.rs: ok`.
+fn line(view: &View, id: CallId) -> Option<String> {
+    let call = view.tool_call(id)?;
+    let (_, result) = view.result_of(id)?;
+    let arguments: String = call
+        .arguments
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let arguments: String = arguments.chars().take(100).collect();
+    Some(format!(
+        "- {id} {} {arguments}: {}",
+        call.name,
+        result.status.word()
+    ))
+}
+
+/// The first line of what the assistant said.
+fn said(view: &View, response: EntryId) -> Option<String> {
+    let text = &view.response(response)?.text;
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let line: String = line.chars().take(160).collect();
+    Some(format!("- entry {response}, the assistant: {line}"))
+}

@@ -1,0 +1,140 @@
+//! Stages that need no model: reasoning left out, calls stripped by their tool's hint.
+//!
+//! They look at what still reads before the newest round, and leave alone what is pinned or shown
+//! by hand, and the live state: the newest todo list and skills.
+
+use crate::exchange::{Hint, Treatment};
+use crate::id::{CallId, EntryId};
+use crate::overlay::layers::{Reads, Stubbed};
+use crate::overlay::{Form, Hide, Layer, Stub};
+use crate::setup::{Removable, SignedArguments};
+use crate::view::{View, json_chars};
+use crate::words;
+
+/// Responses of the conversation that still read, before the newest round, oldest first.
+pub(super) fn responses(view: &View) -> Vec<EntryId> {
+    let newest = view.rounds().last().and_then(|round| round.response);
+    let live = view.live().into_iter();
+    live.filter(|entry| view.response(*entry).is_some() && Some(*entry) != newest)
+        .collect()
+}
+
+/// The calls of a response, by id.
+pub(super) fn calls(view: &View, response: EntryId) -> Vec<CallId> {
+    let calls = view
+        .response(response)
+        .map_or(0, |response| response.calls.len());
+    (1..)
+        .map(|place| CallId::new(response, place))
+        .take(calls)
+        .collect()
+}
+
+/// Whether automatic stages leave a call alone.
+pub(super) fn is_spared(view: &View, call: CallId) -> bool {
+    let working = view.working();
+    let live = working.todo == Some(call) || working.skills.values().any(|skill| *skill == call);
+    let result = view.result_of(call).map(|(entry, _)| entry);
+    live || view.is_shown(call)
+        || view.is_protected(call.response)
+        || result.is_none_or(|result| view.is_protected(result))
+}
+
+/// Leaves out the reasoning that the profile lets go; `None` if there is none.
+pub fn reasoning(view: &View) -> Option<Layer> {
+    let removable = view.wire()?.models.main.profile.reasoning.removable;
+    let turn = view.rounds().turns().last().copied().unwrap_or_default();
+    let goes = |entry: &EntryId| match removable {
+        Removable::Any => true,
+        Removable::ClosedTurns => *entry < turn,
+        Removable::Never => false,
+    };
+    let has = |entry: &EntryId| {
+        view.response(*entry)
+            .is_some_and(|response| !response.reasoning.is_empty())
+    };
+    let hidden = responses(view).into_iter().filter(|entry| {
+        goes(entry) && has(entry) && view.reads_reasoning(*entry) && !view.is_protected(*entry)
+    });
+    let reasoning: Vec<EntryId> = hidden.collect();
+    let hide = Hide {
+        reasoning,
+        ..Hide::default()
+    };
+    (!hide.reasoning.is_empty()).then_some(Layer::Hide(hide))
+}
+
+/// Strips calls by the hints of their tools: first the stubs, then the calls left out whole.
+pub fn hints(view: &View) -> [Option<Layer>; 2] {
+    let mut stub = Stub {
+        form: Form::Compacted,
+        ..Stub::default()
+    };
+    let mut hide = Hide::default();
+    for call in responses(view)
+        .into_iter()
+        .flat_map(|response| calls(view, response))
+    {
+        if is_spared(view, call) {
+            continue;
+        }
+        let hint = hint(view, call);
+        if hint.omits() {
+            let reads = view
+                .reads(call)
+                .is_some_and(|r| !matches!(r, Reads::Hidden(_)));
+            hide.calls.extend(reads.then_some(call));
+            continue;
+        }
+        if hint.response == Treatment::Strip && stub_is_shorter(view, call) {
+            stub.results.push(call);
+        }
+        if hint.request == Treatment::Strip && arguments_can_go(view, call) {
+            stub.arguments.push(call);
+        }
+    }
+    let stubs = !stub.results.is_empty() || !stub.arguments.is_empty();
+    [
+        stubs.then_some(Layer::Stub(stub)),
+        (!hide.calls.is_empty()).then_some(Layer::Hide(hide)),
+    ]
+}
+
+/// The hint of a call's tool, as the settings in force have it.
+pub(super) fn hint(view: &View, call: CallId) -> Hint {
+    let name = view.tool_call(call).map(|call| call.name.as_str());
+    let specs = view
+        .wire()
+        .map(|wire| wire.tools.as_slice())
+        .unwrap_or_default();
+    let spec = specs.iter().find(|spec| Some(spec.name.as_str()) == name);
+    spec.map(|spec| spec.meta.hint).unwrap_or_default()
+}
+
+fn stub_is_shorter(view: &View, id: CallId) -> bool {
+    if view.reads(id) != Some(Reads::Full) {
+        return false;
+    }
+    let (Some(call), Some((_, result))) = (view.tool_call(id), view.result_of(id)) else {
+        return false;
+    };
+    let overlay = view.transcript().next_id();
+    let stub = Stubbed {
+        overlay,
+        form: Form::Compacted,
+        by: None,
+    };
+    json_chars(&view.stub_text(id, call, result, stub)).all < json_chars(&result.content).all
+}
+
+fn arguments_can_go(view: &View, id: CallId) -> bool {
+    let Some(call) = view.tool_call(id) else {
+        return false;
+    };
+    let signed = view
+        .wire()
+        .map(|wire| wire.models.main.profile.calls.signed_arguments);
+    let keeps = call.extra.is_some() && signed == Some(SignedArguments::Keep);
+    let longer = json_chars(&call.arguments).all > json_chars(words::NO_ARGUMENTS).all;
+    view.reads_arguments(id) == Some(Reads::Full) && longer && !keeps
+}
