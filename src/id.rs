@@ -26,7 +26,7 @@ impl EntryId {
     /// The id of the entry that follows.
     #[must_use]
     pub fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 
@@ -168,7 +168,7 @@ impl Span {
         if self.to < self.from {
             0
         } else {
-            self.to.0 - self.from.0 + 1
+            (self.to.0 - self.from.0).saturating_add(1)
         }
     }
 

@@ -188,7 +188,13 @@ impl View {
     /// What a summary carries, as one text; `None` if nothing of it exists.
     pub(super) fn carry_text(&self, id: EntryId, carry: &Carry) -> Option<String> {
         let mut parts = vec![words::CARRIED.to_owned()];
-        let before = |entry: &EntryId| *entry < id;
+        let before = |entry: &EntryId| {
+            // A result speaks for its call, which must have been there as well.
+            *entry < id
+                && self
+                    .result(*entry)
+                    .is_none_or(|result| result.call.response < id)
+        };
         parts.extend(
             carry
                 .entries

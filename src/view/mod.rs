@@ -312,20 +312,13 @@ impl View {
         let carry = newest
             .filter(|(_, _, band)| band.carries)
             .map(|(_, id, _)| Part::Carry(id));
-        let index = self.pieces.place(place) + 1;
-        let list = self.pieces.list();
-        let next = list
-            .get(index..)
-            .unwrap_or_default()
-            .iter()
-            .find(|p| !p.part.is_between());
         // After the last summary no other follows, so the user speaks there or nobody.
-        let ends = next.is_some_and(|piece| piece.part == Part::User);
+        let ends = self.pieces.next_part(place) == Some(Part::User);
         let parts: Vec<Part> = carry
             .into_iter()
             .chain(ends.then_some(Part::Understood))
             .collect();
-        self.pieces.set_between(index, &parts);
+        self.pieces.set_between(place, &parts);
     }
 
     /// Renders what will not change any more.

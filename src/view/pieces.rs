@@ -191,38 +191,43 @@ impl Pieces {
         self.list.extend(old);
     }
 
-    /// Puts these pieces, and no others like them, at an index among the pieces.
-    pub(super) fn set_between(&mut self, index: usize, parts: &[Part]) {
-        let stands = |piece: &Piece| piece.part.is_between();
-        let now = self.list[index..]
-            .iter()
-            .take_while(|piece| stands(piece))
-            .map(|p| p.part);
-        let others = self.list.iter().filter(|piece| stands(piece)).count() != parts.len();
-        if !others && now.eq(parts.iter().copied()) {
-            return;
-        }
-        let first = self
+    /// The part of the first message behind an item that depends on its item alone.
+    pub(super) fn next_part(&self, item: usize) -> Option<Part> {
+        let behind = self.list[self.place(item + 1)..].iter();
+        behind
+            .map(|piece| piece.part)
+            .find(|part| !part.is_between())
+    }
+
+    /// Puts these parts behind an item, and takes all others that stand between items away.
+    pub(super) fn set_between(&mut self, item: usize, parts: &[Part]) {
+        let stands = |piece: &&Piece| piece.part.is_between();
+        let now = self
             .list
             .iter()
-            .position(stands)
-            .unwrap_or(index)
-            .min(index);
-        self.cut(first);
-        let removed: Vec<Piece> = self.list.extract_if(.., |piece| stands(piece)).collect();
-        let item = index
-            .checked_sub(1)
-            .and_then(|last| self.list.get(last))
-            .map_or(0, |p| p.item);
-        let new = parts.iter().map(|part| {
-            // Its text is fixed by its overlay, so its bytes can be kept.
-            let kept = removed.iter().find(|piece| piece.part == *part).cloned();
-            Piece {
-                item,
-                ..kept.unwrap_or_else(|| Piece::new(item, *part))
-            }
-        });
-        let new: Vec<Piece> = new.collect();
+            .filter(stands)
+            .map(|piece| (piece.item, piece.part));
+        if now.eq(parts.iter().map(|part| (item, *part))) {
+            return;
+        }
+        let first = self.list.iter().position(|piece| piece.part.is_between());
+        self.cut(self.place(item + 1).min(first.unwrap_or(usize::MAX)));
+        let removed: Vec<Piece> = self
+            .list
+            .extract_if(.., |piece| piece.part.is_between())
+            .collect();
+        let new: Vec<Piece> = parts
+            .iter()
+            .map(|part| {
+                // Its text is fixed by its overlay, so its bytes can be kept.
+                let kept = removed.iter().find(|piece| piece.part == *part).cloned();
+                Piece {
+                    item,
+                    ..kept.unwrap_or_else(|| Piece::new(item, *part))
+                }
+            })
+            .collect();
+        let index = self.place(item + 1);
         self.list.splice(index..index, new);
     }
 

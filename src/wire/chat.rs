@@ -3,8 +3,9 @@
 use std::io::Write as _;
 
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::exchange::{Message, Reasoning, SentCall, ToolSpec};
 use crate::id::CallId;
@@ -200,7 +201,7 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>) {
 
 /// Whether a text is one JSON object.
 pub fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
 /// Writes a value as compact JSON.

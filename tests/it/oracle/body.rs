@@ -1,0 +1,182 @@
+//! The messages as a body for Chat Completions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use undertext::exchange::{Message, Reasoning, SentCall};
+use undertext::id::{CallId, EntryId};
+use undertext::setup::{EmptyContent, Profile, SendBack};
+use undertext::transcript::Entry;
+
+use super::Past;
+
+/// The bytes of the request for the next round; `None` without a setup.
+pub(crate) fn body(entries: &[Arc<Entry>]) -> Option<Vec<u8>> {
+    let past = Past::new(entries);
+    let wire = &past.setup_before(EntryId(u64::MAX))?.wire;
+    let (model, profile) = (&wire.models.main, &wire.models.main.profile);
+    let mut members = vec![
+        format!("\"model\":{}", quoted(&model.name)),
+        "\"stream\":true".into(),
+    ];
+    if profile.parameters.stream_usage {
+        members.push("\"stream_options\":{\"include_usage\":true}".into());
+    }
+    if let Some(most) = model.parameters.max_output_tokens {
+        members.push(format!(
+            "{}:{most}",
+            quoted(&profile.parameters.max_output_tokens)
+        ));
+    }
+    if let Some(temperature) = model.parameters.temperature {
+        members.push(format!("\"temperature\":{}", Value::from(temperature)));
+    }
+    if let Some(effort) = &model.parameters.reasoning_effort {
+        members.push(format!("\"reasoning_effort\":{}", quoted(effort)));
+    }
+    if !wire.tools.is_empty() {
+        let tools = wire.tools.iter().map(|tool| {
+            let (name, description) = (quoted(&tool.name), quoted(&tool.description));
+            let schema = tool.schema.get();
+            format!(
+                "{{\"type\":\"function\",\"function\":{{\"name\":{name},\
+                 \"description\":{description},\"parameters\":{schema}}}}}"
+            )
+        });
+        members.push(format!(
+            "\"tools\":[{}]",
+            tools.collect::<Vec<_>>().join(",")
+        ));
+    }
+    let mut messages = Vec::new();
+    if !wire.instructions.is_empty() {
+        let text = quoted(&wire.instructions);
+        messages.push(format!("{{\"role\":\"system\",\"content\":{text}}}"));
+    }
+    messages.extend(
+        past.messages()
+            .iter()
+            .map(|message| rendered(message, profile)),
+    );
+    members.push(format!("\"messages\":[{}]", messages.join(",")));
+    Some(format!("{{{}}}", members.join(",")).into_bytes())
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn rendered(message: &Message<'_>, profile: &Profile) -> String {
+    let mut members = Vec::new();
+    match message {
+        Message::User { text } => {
+            members.push("\"role\":\"user\"".to_owned());
+            members.push(format!("\"content\":{}", quoted(text)));
+        }
+        Message::Tool { call, text } => {
+            members.push("\"role\":\"tool\"".to_owned());
+            members.push(format!("\"tool_call_id\":\"{}\"", wire_id(*call)));
+            members.push(format!("\"content\":{}", quoted(text)));
+        }
+        Message::Assistant {
+            text,
+            reasoning,
+            calls,
+        } => {
+            members.push("\"role\":\"assistant\"".to_owned());
+            match (text.is_empty(), profile.messages.empty_content) {
+                (true, EmptyContent::Omit) => {}
+                (true, EmptyContent::Null) => members.push("\"content\":null".to_owned()),
+                (true, EmptyContent::Empty) | (false, _) => {
+                    members.push(format!("\"content\":{}", quoted(text)));
+                }
+            }
+            if profile.reasoning.send_back == SendBack::Always {
+                for (field, text) in fields(reasoning) {
+                    members.push(format!("{}:{}", quoted(field), quoted(&text)));
+                }
+            }
+            if !calls.is_empty() {
+                let calls: Vec<_> = calls.iter().map(rendered_call).collect();
+                members.push(format!("\"tool_calls\":[{}]", calls.join(",")));
+            }
+        }
+    }
+    format!("{{{}}}", members.join(","))
+}
+
+/// Reasoning texts by field, each field where it comes first.
+fn fields(reasoning: &[Reasoning]) -> Vec<(&str, String)> {
+    let mut fields: Vec<(&str, String)> = Vec::new();
+    for block in reasoning {
+        let Reasoning::Text { field, text } = block else {
+            continue;
+        };
+        if ["role", "content", "tool_calls"].contains(&field.as_str()) {
+            continue;
+        }
+        match fields.iter_mut().find(|(name, _)| name == field) {
+            Some((_, all)) => all.push_str(text),
+            None => fields.push((field, text.clone())),
+        }
+    }
+    fields
+}
+
+fn rendered_call(call: &SentCall<'_>) -> String {
+    let arguments = match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
+        Ok(_) => quoted(&call.arguments),
+        Err(_) => quoted("{}"),
+    };
+    let mut members = vec![
+        format!("\"id\":\"{}\"", wire_id(call.id)),
+        "\"type\":\"function\"".to_owned(),
+        format!(
+            "\"function\":{{\"name\":{},\"arguments\":{arguments}}}",
+            quoted(&call.name)
+        ),
+    ];
+    let extra = call
+        .extra
+        .as_deref()
+        .and_then(|extra| serde_json::from_str::<Members>(extra).ok());
+    for (name, value) in extra.into_iter().flat_map(|members| members.0) {
+        if !["id", "type", "function", "index"].contains(&name.as_str()) {
+            members.push(format!("{}:{}", quoted(&name), value.get()));
+        }
+    }
+    format!("{{{}}}", members.join(","))
+}
+
+fn wire_id(call: CallId) -> String {
+    format!("call_{}_{}", call.response, call.place)
+}
+
+/// The members of a JSON object in their order, each value as its exact text.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
