@@ -16,3 +16,5 @@ pub mod compaction;
 pub mod step;
 // Edge: the world.
 pub mod record;
+pub mod tools;
+pub mod hands;

@@ -1,0 +1,178 @@
+//! Hands: where tools that touch the world run.
+//!
+//! The brain sends an [`Order`] and gets an [`Outcome`]; between them pass nothing but messages
+//! that can be serialized, so that the other side may be this process or a confined one.
+//! [`Hands`] is the brain's side; `serve` is the other. The brain decides what runs, and when;
+//! hands know neither the transcript nor the model.
+
+mod serve;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};
+
+use crate::exchange::Status;
+use crate::id::{CallId, Digest};
+use crate::tools::Outcome;
+
+/// One call to perform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The call.
+    pub call: CallId,
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments: one JSON object that fits the tool's schema.
+    pub arguments: String,
+    /// The working directory that the last `Bash` left, from its facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The digest of the file as the model last saw it, for `Edit` and `Write`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Digest>,
+    /// The longest content, in characters.
+    pub chars: u64,
+}
+
+/// What the brain says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Ask {
+    /// Perform this.
+    Order(Order),
+    /// End this call, if it still runs; it is answered all the same.
+    Cancel(CallId),
+}
+
+/// What the other side says: each order is answered once.
+#[derive(Debug, Serialize, Deserialize)]
+struct Answer {
+    call: CallId,
+    outcome: Outcome,
+}
+
+/// The calls that wait for their answers.
+type Waiting = Arc<Mutex<HashMap<CallId, oneshot::Sender<Outcome>>>>;
+
+/// Performs orders. When it is dropped, whatever still runs is ended.
+#[derive(Debug)]
+pub struct Hands {
+    ask: mpsc::UnboundedSender<Ask>,
+    waiting: Waiting,
+    serving: JoinHandle<()>,
+}
+
+impl Hands {
+    /// Hands that work in this process, in this workspace.
+    ///
+    /// To be called within a tokio runtime, which runs them.
+    pub fn in_process(workspace: Workspace) -> Self {
+        let (ask, asked) = mpsc::unbounded_channel();
+        let (answer, mut answers) = mpsc::unbounded_channel::<Answer>();
+        let waiting = Waiting::default();
+        let serving = tokio::spawn(serve::serve(Arc::new(workspace), asked, answer));
+        let table = Arc::clone(&waiting);
+        drop(tokio::spawn(async move {
+            while let Some(Answer { call, outcome }) = answers.recv().await {
+                if let Some(waits) = locked(&table).remove(&call) {
+                    // Nobody waits any more for a call that was given up.
+                    waits.send(outcome).ok();
+                }
+            }
+            // The other side is gone: whoever still waits is told by the closed channel.
+            locked(&table).clear();
+        }));
+        Self {
+            ask,
+            waiting,
+            serving,
+        }
+    }
+
+    /// Performs an order. Whatever goes wrong is an outcome as well.
+    ///
+    /// Dropping the future ends the call and every process of it; nothing is waited for then.
+    pub async fn run(&self, order: Order) -> Outcome {
+        let call = order.call;
+        let (waits, outcome) = oneshot::channel();
+        {
+            let mut waiting = locked(&self.waiting);
+            if waiting.contains_key(&call) {
+                return Outcome::error(format!("Call {call} is running already."));
+            }
+            waiting.insert(call, waits);
+        }
+        let mut given_up = GivenUp {
+            hands: self,
+            call: Some(call),
+        };
+        // If nobody listens, the answer's channel is closed as well.
+        self.ask.send(Ask::Order(order)).ok();
+        if self.ask.is_closed() {
+            locked(&self.waiting).remove(&call);
+        }
+        let outcome = outcome.await;
+        given_up.call = None;
+        outcome.unwrap_or_else(|_| {
+            Outcome::new(
+                Status::Interrupted,
+                "The tool was lost while it ran; what it did until then may have taken effect.",
+            )
+        })
+    }
+
+    /// Ends a call, if it still runs. Its future gets the outcome: what was printed until then.
+    pub fn cancel(&self, call: CallId) {
+        self.ask.send(Ask::Cancel(call)).ok();
+    }
+
+    /// Ends whatever still runs, and waits until it is gone.
+    pub async fn close(self) {
+        let Self { ask, serving, .. } = self;
+        drop(ask);
+        serving.await.ok();
+    }
+}
+
+/// Ends a call whose future was dropped.
+struct GivenUp<'a> {
+    hands: &'a Hands,
+    call: Option<CallId>,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call {
+            // It stays in the table until it is answered: so it cannot begin anew before.
+            self.hands.cancel(call);
+        }
+    }
+}
+
+/// The table of those who wait. Every change of it is whole, also if its thread then panicked.
+fn locked(waiting: &Waiting) -> MutexGuard<'_, HashMap<CallId, oneshot::Sender<Outcome>>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The path that a call of this tool names; `None` if it names none.
+///
+/// With [`name`](crate::tools::scope::name) it leads to the file's newest digest in the facts.
+pub fn path_argument(tool: &str, arguments: &str) -> Option<String> {
+    if !matches!(tool, "Read" | "Write" | "Edit") {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(arguments).ok()?;
+    if let Value::String(inner) = &value {
+        value = serde_json::from_str(inner).ok()?;
+    }
+    Some(value.get("path")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
