@@ -16,5 +16,6 @@ pub mod compaction;
 pub mod step;
 // Edge: the world.
 pub mod record;
+pub mod model;
 pub mod tools;
 pub mod hands;

@@ -1,0 +1,338 @@
+//! Events put together to a reply.
+//!
+//! Tolerant of every shape that servers are known to send, because what stands where differs and
+//! what it means does not: only the first choice counts, only its delta counts where there is
+//! one, and numbers are the last known ones.
+
+use crate::exchange::{Ending, Usage};
+use crate::model::calls::{Arrival, Calls};
+use crate::model::classify::{self, Failure};
+use crate::model::ending::{self, Evidence, Verdict};
+use crate::model::loose::{Object, Value};
+use crate::model::said::{Said, one_line};
+use crate::model::stream::Event;
+use crate::model::thoughts::{Thoughts, tell};
+use crate::model::{Delta, Fault, Reply};
+use crate::transcript::FaultClass;
+
+/// The largest reply in bytes.
+pub(crate) const REPLY_MAX: usize = 64 << 20;
+
+/// How a body ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server closed it in an orderly way, or it was closed because nothing more is needed.
+    Closed,
+    /// The connection was lost.
+    Lost(String),
+    /// Nothing came for too long.
+    Stalled(String),
+}
+
+/// What bounds a reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bounds {
+    /// The most tokens of output that were asked for.
+    pub(crate) maximum: Option<u64>,
+    /// The context window in tokens.
+    pub(crate) window: Option<u64>,
+}
+
+/// A reply that is being put together.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    reply: Reply,
+    thoughts: Thoughts,
+    calls: Calls,
+    refusal: String,
+    marker: bool,
+    fault: Option<Box<Fault>>,
+    /// An object that meant nothing, in case there is nothing else.
+    odd: Option<String>,
+    kept: usize,
+    used: bool,
+}
+
+/// Whether events brought the reply further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Text, reasoning or a part of a call came.
+    Made,
+    /// Nothing of that.
+    None,
+}
+
+impl Assembler {
+    /// Takes one event and appends what is worth telling.
+    pub(crate) fn take(&mut self, event: &Event, deltas: &mut Vec<Delta>) -> Progress {
+        let before = self.kept;
+        let text = event.data.trim();
+        let (values, rest) = Value::sequence(text);
+        if event.name == "error" && text != "[DONE]" {
+            self.fail(text);
+            return Progress::None;
+        }
+        for value in values {
+            // Google puts errors into an array.
+            for item in value.array().unwrap_or_else(|| vec![value]) {
+                if let Some(object) = item.object().filter(|_| !self.is_over()) {
+                    self.object(&object, item, event.damaged, deltas);
+                }
+            }
+        }
+        self.marker |= rest.starts_with("[DONE]");
+        if self.kept > REPLY_MAX && self.fault.is_none() {
+            let message = format!("the reply is larger than {REPLY_MAX} bytes");
+            self.fault = Some(Box::new(Fault::new(FaultClass::Permanent, message)));
+        }
+        if self.kept > before {
+            Progress::Made
+        } else {
+            Progress::None
+        }
+    }
+
+    /// Whether nothing that may still come matters: after the end marker or an error.
+    pub(crate) fn is_over(&self) -> bool {
+        self.marker || self.fault.is_some()
+    }
+
+    /// Whether the server gave a finish reason.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.reply.finish.is_some()
+    }
+
+    /// Judges what was put together. `excerpt` is the beginning of the body.
+    pub(crate) fn end(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+        if let Some(fault) = self.fault {
+            return Err(*fault);
+        }
+        let evidence = Evidence {
+            finish: self.reply.finish.as_deref(),
+            marker: self.marker,
+            refusal: !self.refusal.is_empty(),
+            silent: self.kept == 0,
+            usage: self.reply.usage,
+            maximum: bounds.maximum,
+            window: bounds.window,
+        };
+        match ending::judge(&evidence) {
+            Verdict::Torn => Err(self.torn(end, excerpt)),
+            Verdict::Failed(class) => {
+                let word = self.reply.finish.unwrap_or_default();
+                let word = one_line(&word);
+                Err(Fault::new(
+                    class,
+                    format!("the provider ended the reply with `{word}`"),
+                ))
+            }
+            Verdict::Ended(ending) => {
+                self.reply.ending = ending;
+                self.reply.calls = self.calls.finish();
+                if ending == Ending::Refused && self.reply.text.is_empty() {
+                    self.reply.text = self.refusal;
+                }
+                self.reply.reasoning = self.thoughts.finish();
+                Ok(self.reply)
+            }
+        }
+    }
+
+    /// The fault of a reply that nobody said is whole.
+    fn torn(&self, end: End, excerpt: &str) -> Fault {
+        let begun = self.used || self.kept > 0;
+        if !begun && let Some(odd) = &self.odd {
+            return in_reply(odd);
+        }
+        match end {
+            End::Stalled(message) => Fault::new(FaultClass::Stall, message),
+            End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
+            End::Lost(message) => Fault::new(FaultClass::Transport, message),
+            End::Closed if begun => {
+                let message = "the connection was closed before the reply was whole";
+                Fault::new(FaultClass::Torn, message)
+            }
+            End::Closed => unusable(excerpt),
+        }
+    }
+
+    fn fail(&mut self, error: &str) {
+        if self.fault.is_none() {
+            self.fault = Some(Box::new(in_reply(error)));
+        }
+    }
+
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        value: Value<'_>,
+        damaged: bool,
+        deltas: &mut Vec<Delta>,
+    ) {
+        if is_error(object) {
+            self.fail(value.raw());
+            return;
+        }
+        let usage = object.object("usage");
+        if let Some(usage) = &usage {
+            self.usage(usage);
+        }
+        if self.reply.model.is_none() {
+            self.reply.model = object.word("model");
+        }
+        if self.reply.provider_request.is_none() {
+            self.reply.provider_request = object.word("id");
+        }
+        let choices = object.get("choices").and_then(Value::array);
+        let index = |choice: &Object<'_>| choice.get("index").and_then(Value::count);
+        let first = |choice: &Object<'_>| index(choice).unwrap_or(0) == 0;
+        let mut objects = choices
+            .iter()
+            .flatten()
+            .filter_map(|choice| choice.object());
+        if let Some(choice) = objects.find(first) {
+            self.used = true;
+            self.choice(&choice, damaged, deltas);
+        } else if choices.is_none() && usage.is_none() && !Said::of(value.raw()).message.is_empty()
+        {
+            self.odd = Some(value.raw().to_owned());
+        }
+    }
+
+    fn choice(&mut self, choice: &Object<'_>, damaged: bool, deltas: &mut Vec<Delta>) {
+        if let Some(error) = choice.get("error").filter(|error| is_said(*error)) {
+            self.fail(error.raw());
+            return;
+        }
+        if let Some(usage) = choice.object("usage") {
+            self.usage(&usage);
+        }
+        if let Some(delta) = choice.get("delta") {
+            // What stands beside a delta only repeats it.
+            if let Some(delta) = delta.object() {
+                self.message(&delta, Arrival::Pieces, damaged, deltas);
+            }
+        } else if self.kept == 0
+            && let Some(message) = choice.object("message")
+        {
+            self.message(&message, Arrival::Whole, damaged, deltas);
+        }
+        if let Some(finish) = choice.word("finish_reason") {
+            self.reply.finish = Some(finish);
+        }
+    }
+
+    fn message(
+        &mut self,
+        message: &Object<'_>,
+        arrival: Arrival,
+        damaged: bool,
+        deltas: &mut Vec<Delta>,
+    ) {
+        self.kept += self.thoughts.take(message, deltas);
+        if let Some(content) = message.get("content") {
+            self.content(content, deltas);
+        }
+        if let Some(refusal) = message.get("refusal").and_then(Value::text) {
+            self.kept += refusal.text.len();
+            self.refusal.push_str(&refusal.text);
+            tell(deltas, Delta::Text, refusal.text);
+        }
+        let mut begun = Vec::new();
+        if let Some(items) = message.get("tool_calls").and_then(Value::array) {
+            self.kept += self.calls.take(&items, arrival, damaged, &mut begun);
+        }
+        if let Some(function) = message.object("function_call") {
+            self.kept += self.calls.take_function(&function, damaged, &mut begun);
+        }
+        deltas.extend(begun.into_iter().map(|name| Delta::Call { name }));
+    }
+
+    /// Text, or a list of parts that hold text or thoughts.
+    fn content(&mut self, content: Value<'_>, deltas: &mut Vec<Delta>) {
+        if let Some(text) = content.text() {
+            self.kept += text.text.len();
+            self.reply.text.push_str(&text.text);
+            tell(deltas, Delta::Text, text.text);
+        } else if let Some(parts) = content.array() {
+            for part in parts {
+                let Some(object) = part.object() else {
+                    self.content(part, deltas);
+                    continue;
+                };
+                if let Some(thoughts) = object.first(&["thinking", "reasoning"]) {
+                    self.kept += self.thoughts.field("thinking", thoughts, deltas);
+                } else if let Some(text) = object.first(&["text", "refusal"]) {
+                    self.content(text, deltas);
+                }
+            }
+        }
+    }
+
+    /// Takes the counts that are there; those that are not stay as they were.
+    fn usage(&mut self, usage: &Object<'_>) {
+        let read = usage.object("prompt_tokens_details").unwrap_or_default();
+        let written = usage
+            .object("completion_tokens_details")
+            .unwrap_or_default();
+        let count =
+            |object: &Object<'_>, names: &[&str]| object.first(names).and_then(Value::count);
+        let cached = count(&read, &["cached_tokens"]);
+        let cache_write = count(&read, &["cache_write_tokens", "cache_creation_tokens"]);
+        let new = Usage {
+            input: count(usage, &["prompt_tokens", "input_tokens"]),
+            cached: cached.or(count(usage, &["prompt_cache_hit_tokens", "cached_tokens"])),
+            cache_write: cache_write.or(count(usage, &["cache_creation_input_tokens"])),
+            output: count(usage, &["completion_tokens", "output_tokens"]),
+            reasoning: count(&written, &["reasoning_tokens"]),
+        };
+        if new == Usage::default() {
+            return;
+        }
+        let old = self.reply.usage.unwrap_or_default();
+        self.reply.usage = Some(Usage {
+            input: new.input.or(old.input),
+            cached: new.cached.or(old.cached),
+            cache_write: new.cache_write.or(old.cache_write),
+            output: new.output.or(old.output),
+            reasoning: new.reasoning.or(old.reasoning),
+        });
+    }
+}
+
+/// Whether an object is an error rather than a part of a reply.
+fn is_error(object: &Object<'_>) -> bool {
+    object.get("error").is_some_and(is_said)
+        || object.word("object").is_some_and(|kind| kind == "error")
+        || (object.get("choices").is_none()
+            && object.word("type").is_some_and(|kind| kind == "error"))
+}
+
+/// Whether the value of an `error` member says that there is one.
+fn is_said(error: Value<'_>) -> bool {
+    !matches!(error.raw(), "false" | "0" | "\"\"" | "{}" | "[]")
+}
+
+/// The fault of an error within a reply of status 200.
+fn in_reply(error: &str) -> Fault {
+    classify::fault(&Failure {
+        body: error,
+        ..Failure::default()
+    })
+}
+
+/// The fault of a body in which nothing could be used.
+fn unusable(excerpt: &str) -> Fault {
+    let excerpt = excerpt.trim();
+    if excerpt.is_empty() {
+        return Fault::new(FaultClass::Torn, "the reply is empty");
+    }
+    let class = if excerpt.starts_with('<') {
+        // A page stands at this address, and will stand there next time.
+        FaultClass::Permanent
+    } else {
+        FaultClass::Torn
+    };
+    let shown: String = one_line(excerpt).chars().take(200).collect();
+    Fault::new(class, format!("the answer is no model's reply: `{shown}`"))
+}

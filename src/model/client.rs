@@ -1,0 +1,384 @@
+//! Chat Completions over HTTP, for any server that speaks it.
+//!
+//! async-openai knows where a request goes and with which headers, and drives a service of ours
+//! that puts the exact bytes in, sends them, and takes the answer away unread. Its own way of
+//! reading would lose the status and the headers of a failure, would not tell a torn stream from
+//! a whole one, and would buffer without bound; the answer is read by `reading`
+//! instead. It does not retry either: that is decided by the step.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_openai::config::OpenAIConfig;
+use async_openai::error::OpenAIError;
+use async_openai::middleware::HttpRequestFactory;
+use async_openai::traits::RequestOptionsBuilder as _;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, Url};
+
+use crate::model::assemble::Bounds;
+use crate::model::loose::{Object, Value};
+use crate::model::reading::{self, Reading, Stage};
+use crate::model::said::one_line;
+use crate::model::timers::{Late, Timers};
+use crate::model::{Ask, Delta, Fault, Model};
+use crate::transcript::FaultClass;
+
+/// A key, which is shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// The key without the white space around it.
+    pub fn new(key: &str) -> Self {
+        Self(key.trim().to_owned())
+    }
+
+    /// The text with every occurrence of the key replaced.
+    fn redact(&self, text: &str) -> String {
+        if self.0.len() < 4 {
+            return text.to_owned();
+        }
+        text.replace(&self.0, "[key]")
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(..)")
+    }
+}
+
+/// Where requests go.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The address before `/chat/completions`. A query in it goes with every request.
+    pub base_url: String,
+    /// The key; without one no `Authorization` header is sent.
+    pub api_key: Option<ApiKey>,
+    /// Further headers of every request, names and values.
+    pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Headers may hold secrets.
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key)
+            .field("headers", &names)
+            .finish()
+    }
+}
+
+/// How long to wait. A healthy reply may take any time altogether.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the next byte, be it a comment that only keeps the connection open.
+    pub bytes: Duration,
+    /// For the next piece of text, reasoning or a call.
+    pub progress: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            bytes: Duration::from_secs(300),
+            progress: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The base address cannot be used.
+    #[error("base url `{url}` must be an http or https address without a user name")]
+    BaseUrl {
+        /// The address, without what may be a password.
+        url: String,
+    },
+    /// The key cannot be sent.
+    #[error("the api key holds characters that no header may hold")]
+    Key,
+    /// A header cannot be sent.
+    #[error("`{name}` is no header that can be sent")]
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// The connection's settings cannot be used.
+    #[error("cannot set up connections")]
+    Setup(#[source] reqwest::Error),
+}
+
+/// Speaks Chat Completions to one server.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    api: async_openai::Client<OpenAIConfig>,
+    http: reqwest::Client,
+    key: Option<ApiKey>,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    timeouts: Timeouts,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use async_openai::config::Config as _;
+        f.debug_struct("Client")
+            .field("base_url", &self.shared.api.config().api_base())
+            .field("timeouts", &self.shared.timeouts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client for this server. Nothing of the environment is read but the proxies.
+    pub fn new(endpoint: Endpoint, timeouts: Timeouts) -> Result<Self, ClientError> {
+        let Endpoint {
+            base_url,
+            api_key,
+            headers,
+        } = endpoint;
+        let (base, query) = address(&base_url)?;
+        let key = api_key.filter(|key| !key.0.is_empty());
+        let sent = key.as_ref().map_or("", |key| key.0.as_str());
+        if HeaderValue::from_str(sent).is_err() {
+            return Err(ClientError::Key);
+        }
+        // What is not set here would be taken from the environment.
+        let config = OpenAIConfig::new()
+            .with_api_base(base.as_str().trim_end_matches('/'))
+            .with_api_key(sent)
+            .with_org_id("")
+            .with_project_id("");
+        let http = connections(base.scheme() == "https", timeouts.connect)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                api: async_openai::Client::build(http.clone(), config),
+                http,
+                key,
+                query,
+                headers: header_map(headers)?,
+                timeouts,
+            }),
+        })
+    }
+}
+
+impl Model for Client {
+    fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
+        let exchange = Exchange {
+            shared: Arc::clone(&self.shared),
+            stage: Stage::Unsent(ask),
+            ready: VecDeque::new(),
+        };
+        stream::unfold(exchange, |mut exchange| async move {
+            let delta = exchange.next().await?;
+            Some((delta, exchange))
+        })
+        .boxed()
+    }
+}
+
+/// One request on its way.
+struct Exchange {
+    shared: Arc<Shared>,
+    stage: Stage,
+    ready: VecDeque<Delta>,
+}
+
+impl Exchange {
+    async fn next(&mut self) -> Option<Delta> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Some(delta);
+            }
+            match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Unsent(ask) => match self.shared.open(ask).await {
+                    Ok(reading) => self.stage = Stage::Reading(Box::new(reading)),
+                    Err(fault) => self.fault(fault),
+                },
+                Stage::Reading(mut reading) => {
+                    let mut deltas = Vec::new();
+                    match reading.read(&mut deltas).await {
+                        None => self.stage = Stage::Reading(reading),
+                        Some(Ok(reply)) => deltas.push(Delta::Reply(Box::new(reply))),
+                        Some(Err(fault)) => {
+                            self.ready.extend(deltas.drain(..));
+                            self.fault(fault);
+                        }
+                    }
+                    self.ready.extend(deltas);
+                }
+                Stage::Over => return None,
+            }
+        }
+    }
+
+    fn fault(&mut self, mut fault: Fault) {
+        if let Some(key) = &self.shared.key {
+            fault.message = key.redact(&fault.message);
+        }
+        self.ready.push_back(Delta::Fault(Box::new(fault)));
+    }
+}
+
+/// The answer of the server, on its way past the one who would read it.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is read elsewhere")]
+struct Answered(Response);
+
+impl Shared {
+    /// Sends the request and waits for the beginning of an answer that is not a failure.
+    async fn open(&self, ask: Ask) -> Result<Reading, Fault> {
+        let bounds = Bounds {
+            maximum: maximum(&ask),
+            window: ask.model.window,
+        };
+        let size = ask.body.len();
+        let timers = Timers::start(self.timeouts);
+        let mut sending = pin!(self.send(ask.body));
+        let response = loop {
+            if let Some(sent) = timers.wait(&mut sending).await {
+                break sent?;
+            }
+            if let Some(Late::Byte(limit) | Late::Progress(limit)) = timers.late() {
+                let message = format!("no answer began for {} s", limit.as_secs_f64());
+                return Err(Fault::new(FaultClass::Stall, message));
+            }
+        };
+        if response.status().is_success() {
+            return Ok(Reading::new(response, timers, bounds));
+        }
+        // Four bytes a token is few: only a request that is nearly full counts as long.
+        let tokens = u64::try_from(size / 4).unwrap_or(u64::MAX);
+        let is_long = bounds.window.is_some_and(|window| tokens >= window / 4 * 3);
+        Err(reading::failure(response, size, is_long, self.timeouts.bytes).await)
+    }
+
+    async fn send(&self, body: Arc<[u8]>) -> Result<Response, Fault> {
+        let http = self.http.clone();
+        let keyed = self.key.is_some() || self.headers.contains_key(AUTHORIZATION);
+        let service = tower::service_fn(move |factory: HttpRequestFactory| {
+            let (http, body) = (http.clone(), Arc::clone(&body));
+            async move {
+                let mut request = factory.build().await?;
+                *request.body_mut() = Some(body.to_vec().into());
+                let headers = request.headers_mut();
+                if !keyed {
+                    headers.remove(AUTHORIZATION);
+                } else if let Some(key) = headers.get_mut(AUTHORIZATION) {
+                    key.set_sensitive(true);
+                }
+                let response = http.execute(request).await?;
+                let answered = Box::new(Answered(response));
+                Err::<Response, _>(OpenAIError::Boxed(answered))
+            }
+        });
+        let api = self.api.clone().with_http_service(service);
+        let chat = api.chat().headers(self.headers.clone());
+        let chat = chat.query(&self.query).map_err(|error| local(&error))?;
+        // The service replaces the body, and hands the answer over as an error.
+        let unread: Result<serde::de::IgnoredAny, _> = chat.create_byot(()).await;
+        match unread {
+            Err(OpenAIError::Boxed(error)) => match error.downcast::<Answered>() {
+                Ok(answered) => Ok(answered.0),
+                Err(error) => Err(local(&*error)),
+            },
+            Err(OpenAIError::Reqwest(error)) => Err(reading::unsent(error)),
+            Err(error) => Err(local(&error)),
+            Ok(_) => Err(Fault::new(FaultClass::Local, "the request was not sent")),
+        }
+    }
+}
+
+/// A fault on this side of the connection.
+fn local(error: &(dyn std::error::Error + 'static)) -> Fault {
+    Fault::new(FaultClass::Local, one_line(&reading::chain(error)))
+}
+
+/// The most tokens of output that a body asks for, under any name.
+fn maximum(ask: &Ask) -> Option<u64> {
+    let body = Object::read(std::str::from_utf8(&ask.body).ok()?)?;
+    let names = [
+        ask.model.profile.parameters.max_output_tokens.as_str(),
+        "max_completion_tokens",
+        "max_tokens",
+    ];
+    body.first(&names).and_then(Value::count)
+}
+
+/// The base address and what its query says.
+fn address(base_url: &str) -> Result<(Url, Vec<(String, String)>), ClientError> {
+    let unusable = || ClientError::BaseUrl {
+        url: match base_url.split_once('@') {
+            Some((_, host)) => format!("…@{host}"),
+            None => base_url.to_owned(),
+        },
+    };
+    let mut url = Url::parse(base_url.trim()).map_err(|_| unusable())?;
+    let known = matches!(url.scheme(), "http" | "https") && url.host().is_some();
+    if !known || !url.username().is_empty() || url.password().is_some() {
+        return Err(unusable());
+    }
+    let query = url.query_pairs().into_owned().collect();
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok((url, query))
+}
+
+fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ClientError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let (Ok(known), Ok(mut value)) = (
+            HeaderName::from_bytes(name.as_bytes()),
+            HeaderValue::from_str(&value),
+        ) else {
+            return Err(ClientError::Header { name });
+        };
+        value.set_sensitive(true);
+        map.insert(known, value);
+    }
+    Ok(map)
+}
+
+/// Connections that follow no redirect, retry nothing and have no limit on the total time.
+fn connections(is_tls: bool, connect: Duration) -> Result<reqwest::Client, ClientError> {
+    // Whoever installed another provider first has chosen it.
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
+    let builder = || {
+        reqwest::Client::builder()
+            .connect_timeout(connect)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .user_agent(concat!(
+                env!("CARGO_PKG_NAME"),
+                "/",
+                env!("CARGO_PKG_VERSION")
+            ))
+    };
+    let built = builder().build();
+    // A machine without root certificates may still speak to a server without TLS.
+    let built = match built {
+        Err(_) if !is_tls => builder().tls_certs_only([]).build(),
+        built => built,
+    };
+    built.map_err(ClientError::Setup)
+}

@@ -1,0 +1,4 @@
+//! The parts of the model's edge together.
+
+mod client;
+mod replies;
