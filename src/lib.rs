@@ -19,3 +19,6 @@ pub mod record;
 pub mod model;
 pub mod tools;
 pub mod hands;
+// Top: composition.
+pub mod agent;
+pub mod replay;

@@ -8,6 +8,7 @@
 mod serve;
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,7 @@ type Waiting = Arc<Mutex<HashMap<CallId, oneshot::Sender<Outcome>>>>;
 /// Performs orders. When it is dropped, whatever still runs is ended.
 #[derive(Debug)]
 pub struct Hands {
+    root: PathBuf,
     ask: mpsc::UnboundedSender<Ask>,
     waiting: Waiting,
     serving: JoinHandle<()>,
@@ -73,6 +75,7 @@ impl Hands {
     ///
     /// To be called within a tokio runtime, which runs them.
     pub fn in_process(workspace: Workspace) -> Self {
+        let root = workspace.root().to_owned();
         let (ask, asked) = mpsc::unbounded_channel();
         let (answer, mut answers) = mpsc::unbounded_channel::<Answer>();
         let waiting = Waiting::default();
@@ -89,10 +92,16 @@ impl Hands {
             locked(&table).clear();
         }));
         Self {
+            root,
             ask,
             waiting,
             serving,
         }
+    }
+
+    /// The directory of the workspace.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Performs an order. Whatever goes wrong is an outcome as well.

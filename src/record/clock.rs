@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
@@ -53,6 +53,15 @@ impl Clock {
         match self {
             Self::System => At(machine_time()),
             Self::Fixed(fixed) => At(fixed.now.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Waits until a moment. A fixed clock is moved there at once.
+    pub async fn wait(&self, until: At) {
+        let ms = until.ms_since(self.now());
+        match self {
+            Self::System => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Self::Fixed(_) => self.advance(ms),
         }
     }
 

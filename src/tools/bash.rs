@@ -16,7 +16,8 @@ use crate::tools::capture::{Capture, Printed};
 use crate::tools::process::{self, Ended, Job};
 use crate::tools::scope::Site;
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, clip, schema, words};
+use crate::tools::{Outcome, clip, declared, schema};
+use crate::words::grouped;
 
 /// The usual limit of a command, in milliseconds.
 const LIMIT: u64 = 120_000;
@@ -34,7 +35,7 @@ struct Arguments {
 
 /// The spec of `Bash`.
 pub(crate) fn spec() -> ToolSpec {
-    words::spec("Bash", schema::of::<Arguments>())
+    declared::spec("Bash", schema::of::<Arguments>())
 }
 
 /// Runs the command.
@@ -92,7 +93,7 @@ fn answer(
             (Status::Error, Some(128 + signal))
         }
         Ended::TimedOut => {
-            let ms = clip::grouped(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            let ms = grouped(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
             write!(
                 end,
                 "[ended after {ms} ms, the limit of this call; what it did until then may have \

@@ -3,7 +3,10 @@
 //! What is too long keeps its head and its tail; a line in the middle says how much is missing
 //! and how to get it. Nothing is ever cut inside a character.
 
-use crate::id::CallId;
+use std::fmt::Display;
+
+use crate::id::{CallId, EntryId};
+use crate::words::grouped;
 
 /// The text in these bytes: what is not UTF-8 becomes U+FFFD, and NUL the two characters `\0`.
 pub fn text(bytes: &[u8]) -> String {
@@ -19,6 +22,15 @@ pub fn text(bytes: &[u8]) -> String {
 ///
 /// `call` is the handle by which the whole can be had.
 pub fn clip(text: &str, chars: u64, call: CallId) -> Option<String> {
+    clip_at(text, chars, call)
+}
+
+/// The same for the text of an entry.
+pub fn clip_entry(text: &str, chars: u64, entry: EntryId) -> Option<String> {
+    clip_at(text, chars, format_args!("e{entry}"))
+}
+
+fn clip_at(text: &str, chars: u64, handle: impl Display) -> Option<String> {
     let chars = usize::try_from(chars).unwrap_or(usize::MAX);
     // Bytes are never fewer than characters, so most texts need not be counted.
     if text.len() <= chars {
@@ -30,7 +42,7 @@ pub fn clip(text: &str, chars: u64, call: CallId) -> Option<String> {
     }
     let marker = |left_out: usize| {
         let left_out = grouped(left_out as u64);
-        format!("[… {left_out} characters left out; Recall {call} shows all …]")
+        format!("[… {left_out} characters left out; Recall {handle} shows all …]")
     };
     let room = chars.saturating_sub(marker(all).chars().count() + 2);
     let head = first(text, room - room / 2);
@@ -82,19 +94,6 @@ fn last(text: &str, chars: usize) -> &str {
         Some((start, _)) => &text[start..],
         None => text,
     }
-}
-
-/// The number with commas between thousands.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -152,14 +151,6 @@ mod tests {
             (b"\xed\xa0\x80", "\u{fffd}\u{fffd}\u{fffd}"),
         ] {
             assert_eq!(text(bytes), expected);
-        }
-        for (number, expected) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (93_412_001, "93,412,001"),
-        ] {
-            assert_eq!(grouped(number), expected);
         }
     }
 }

@@ -13,7 +13,7 @@ use similar::TextDiff;
 
 use crate::exchange::{Facts, FileWritten, ToolSpec};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
-use crate::tools::{Outcome, clip, file, schema, words};
+use crate::tools::{Outcome, clip, declared, file, schema};
 
 /// The longest difference shown, in characters.
 const DIFFERENCE: u64 = 4000;
@@ -50,7 +50,7 @@ struct Replacement {
 
 /// The spec of `Edit`.
 pub(crate) fn spec() -> ToolSpec {
-    words::spec("Edit", schema::of::<Arguments>())
+    declared::spec("Edit", schema::of::<Arguments>())
 }
 
 /// Edits the file.

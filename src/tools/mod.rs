@@ -11,7 +11,7 @@
 
 pub mod clip;
 pub mod schema;
-pub mod words;
+pub mod declared;
 mod outcome;
 mod arguments;
 mod toolbox;
@@ -25,12 +25,16 @@ pub(crate) mod bash;
 pub(crate) mod edit;
 pub(crate) mod read;
 pub(crate) mod write;
+mod compact;
+mod recall;
 
 use std::fmt;
 
 use futures::future::BoxFuture;
 
+pub use self::compact::Compact;
 pub use self::outcome::Outcome;
+pub use self::recall::Recall;
 pub use self::toolbox::{Place, Toolbox, UnknownTool};
 pub use self::typed::{Typed, typed};
 

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use crate::exchange::{Facts, FileRead, ToolSpec};
 use crate::tools::file::{self, Contents};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
-use crate::tools::{Outcome, clip, schema, words};
+use crate::tools::{Outcome, clip, declared, schema};
+use crate::words::grouped;
 
 /// How many lines are shown unless asked for otherwise.
 const LINES: u64 = 2000;
@@ -38,7 +39,7 @@ struct Arguments {
 
 /// The spec of `Read`.
 pub(crate) fn spec() -> ToolSpec {
-    words::spec("Read", schema::of::<Arguments>())
+    declared::spec("Read", schema::of::<Arguments>())
 }
 
 /// Reads the file.
@@ -73,12 +74,7 @@ fn listing(path: &str, names: &[String], more: usize) -> Outcome {
         write!(text, "Read one of the files in it:\n{}", names.join("\n")).ok();
     }
     if more > 0 {
-        write!(
-            text,
-            "\n[… and more: at least {}]",
-            clip::grouped(more as u64)
-        )
-        .ok();
+        write!(text, "\n[… and more: at least {}]", grouped(more as u64)).ok();
     }
     Outcome::error(text)
 }
@@ -88,7 +84,7 @@ fn show(site: &Site, arguments: &Arguments, contents: &Contents) -> Outcome {
     let path = &arguments.path;
     let bytes = &contents.bytes;
     if bytes[..bytes.len().min(SAMPLE)].contains(&0) {
-        let bytes = clip::grouped(bytes.len() as u64);
+        let bytes = grouped(bytes.len() as u64);
         return Outcome::error(format!(
             "{}: a binary file of {bytes} bytes; use Bash",
             quoted(path)
@@ -102,7 +98,7 @@ fn show(site: &Site, arguments: &Arguments, contents: &Contents) -> Outcome {
     };
     let first = arguments.offset.unwrap_or(1).max(1);
     if first > total.max(1) {
-        let total = clip::grouped(total);
+        let total = grouped(total);
         return Outcome::error(format!(
             "{}: has {total} lines; there is no line {first}",
             quoted(path)
@@ -153,7 +149,7 @@ fn line_text(number: u64, line: &[u8]) -> String {
     let mut text = format!("{number:>6}\t{shown}");
     if shown.len() < line.len() {
         let more = line[shown.len()..].chars().count() as u64;
-        write!(text, "[… {} more characters]", clip::grouped(more)).ok();
+        write!(text, "[… {} more characters]", grouped(more)).ok();
     }
     text.push('\n');
     text

@@ -17,6 +17,7 @@ use crate::exchange::Status;
 use crate::id::{CallId, Digest};
 use crate::tools::workspace::Workspace;
 use crate::tools::{Outcome, clip};
+use crate::words::grouped;
 
 /// Opens a thing to look at it: on Linux without any effect on it.
 #[cfg(target_os = "linux")]
@@ -77,7 +78,7 @@ pub(crate) enum Refusal {
     NoFile(&'static str),
     #[error("read-only")]
     ReadOnly,
-    #[error("larger than {} bytes, which is more than file tools take; use Bash", clip::grouped(*.0))]
+    #[error("larger than {} bytes, which is more than file tools take; use Bash", grouped(*.0))]
     TooLarge(u64),
     #[error("it was moved while it was being opened; try again")]
     Moved,

@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::exchange::ToolSpec;
-use crate::tools::{Tool, arguments, bash, clip, edit, read, write};
+use crate::tools::{Compact, Recall, Tool, arguments, bash, clip, edit, read, write};
 
 /// The tools of a run: those answered beside the view, and those that hands perform.
 #[derive(Debug, Default)]
@@ -49,15 +49,15 @@ impl Toolbox {
         Self::default()
     }
 
-    /// The built-in tools that hands perform: `Bash`, `Read`, `Write`, `Edit`.
+    /// The built-in tools: `Bash`, `Read`, `Write`, `Edit`, performed by hands, and `Compact` and
+    /// `Recall`, answered beside the view.
     pub fn builtin() -> Self {
         let specs = [bash::spec(), read::spec(), write::spec(), edit::spec()];
-        Self {
-            tools: specs
-                .into_iter()
-                .map(|spec| Held::new(spec, None))
-                .collect(),
-        }
+        let tools = specs
+            .into_iter()
+            .map(|spec| Held::new(spec, None))
+            .collect();
+        Self { tools }.with(Compact).with(Recall)
     }
 
     /// The same tools and this one, which takes the place of one with its name.
@@ -368,9 +368,9 @@ mod tests {
             ("functions.Delete", "{}"),
             (" ", "{}"),
         ]), @"
-        No tool is named `read`; close names are Read. Nothing ran.
+        No tool is named `read`; close names are Read, Recall. Nothing ran.
         No tool is named `Edti`; close names are Edit. Nothing ran.
-        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Greet. Nothing ran.
+        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Compact, Recall, Greet. Nothing ran.
         The call names no tool. Nothing ran.
         ");
         assert!(matches!(toolbox().find("Bash"), Some(Place::Hands)));
@@ -388,14 +388,14 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(names(toolbox()), "Bash Read Write Edit Greet");
+        assert_eq!(names(toolbox()), "Bash Read Write Edit Compact Recall Greet");
         assert_eq!(
             names(toolbox().only(["Edit", "Bash"]).unwrap()),
             "Bash Edit"
         );
         assert_eq!(
             names(toolbox().without(["Edit", "Bash"]).unwrap()),
-            "Read Write Greet"
+            "Read Write Compact Recall Greet"
         );
         let error = toolbox().without(["bash"]).unwrap_err();
         assert_eq!(
@@ -403,7 +403,7 @@ mod tests {
             "no tool is named `bash`, did you mean Bash"
         );
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
-        assert_eq!(names(toolbox().with(again)), "Bash Read Write Edit Greet");
+        assert_eq!(names(toolbox().with(again)), "Bash Read Write Edit Compact Recall Greet");
     }
 
     #[tokio::test]

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use crate::exchange::{Facts, FileWritten, ToolSpec};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
-use crate::tools::{Outcome, clip, file, schema, words};
+use crate::tools::{Outcome, declared, file, schema};
+use crate::words::grouped;
 
 /// The arguments of `Write`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -19,7 +20,7 @@ struct Arguments {
 
 /// The spec of `Write`.
 pub(crate) fn spec() -> ToolSpec {
-    words::spec("Write", schema::of::<Arguments>())
+    declared::spec("Write", schema::of::<Arguments>())
 }
 
 /// Writes the file.
@@ -52,7 +53,7 @@ fn write(site: &Site, Arguments { path, content }: &Arguments) -> Result<Outcome
     let done = if old.is_some() { "Replaced" } else { "Created" };
     let lines = match content.lines().count() {
         1 => "1 line".to_owned(),
-        lines => format!("{} lines", clip::grouped(lines as u64)),
+        lines => format!("{} lines", grouped(lines as u64)),
     };
     let name = site.name(path);
     let text = format!("{done} {} ({lines}).", quoted(&name));

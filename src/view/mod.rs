@@ -577,6 +577,16 @@ impl View {
         self.pieces.chars_from(from)
     }
 
+    /// The tokens that the messages of a span take now, by estimate.
+    pub fn tokens_between(&self, span: Span) -> u64 {
+        let chars = self.chars_from(span.from) - self.chars_from(span.to.next());
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        chars.estimate(rule, self.factor()).tokens
+    }
+
     /// The estimate of the next round's request.
     pub fn estimate(&self) -> Estimate {
         let rule = self

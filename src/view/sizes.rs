@@ -76,6 +76,11 @@ impl Sizes {
         part(self.room, ratio)
     }
 
+    /// A fraction of T, in tokens.
+    pub fn part_of_trigger(&self, ratio: f64) -> u64 {
+        part(self.trigger, ratio)
+    }
+
     /// Tokens as narrow characters.
     pub fn as_chars(&self, tokens: u64) -> u64 {
         meter::room(tokens, self.factor)

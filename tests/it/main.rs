@@ -10,3 +10,13 @@ mod oracle;
 mod readings;
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod resumed;
+#[cfg(test)]
+mod micro;
+#[cfg(test)]
+mod long;

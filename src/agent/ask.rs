@@ -1,0 +1,276 @@
+//! Asking a model: the request is recorded and durable, then sent; what comes back is recorded.
+
+use futures::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::agent::{Agent, AgentError, Progress, look};
+use crate::exchange::{Response, ResponseTime};
+use crate::id::EntryId;
+use crate::model::{self, Delta, Reply};
+use crate::record::{Recorder, Stopwatch};
+use crate::setup::{Role, Setup};
+use crate::step::{self, Ask};
+use crate::transcript::{Event, Fault, FaultClass, Purpose, Request, Speaker, User};
+use crate::view::View;
+use crate::wire::{Body, RENDERER};
+
+/// The smallest part of a refused request's estimate that the learned window is taken to be.
+const REFUSED: (u64, u64) = (9, 10);
+
+impl Agent {
+    /// Sends a request and records what comes of it.
+    pub(super) async fn ask(
+        &self,
+        recorder: &mut Recorder,
+        ask: Ask,
+        cancel: &CancellationToken,
+    ) -> Result<(), AgentError> {
+        if let Some(text) = ask.tell {
+            let (origin, attachments, clipped) = (Speaker::Runtime, Vec::new(), None);
+            self.record(
+                recorder,
+                Event::User(User {
+                    origin,
+                    text,
+                    attachments,
+                    clipped,
+                }),
+            )?;
+        }
+        let Some(body) = recorder.view().body(&ask.purpose) else {
+            return Err(AgentError::NoTask);
+        };
+        let request = match ask.again {
+            Some(request) => self.again(recorder, request)?,
+            None => self.request(recorder, &ask.purpose, &body)?,
+        };
+        recorder.sync()?;
+        let kind = if ask.purpose == Purpose::Round {
+            "round"
+        } else {
+            "summary"
+        };
+        let round = recorder
+            .view()
+            .rounds()
+            .last()
+            .map_or(0, |round| round.number);
+        let span = tracing::info_span!("round", kind, round, entry = request.0);
+        let watch = recorder.clock().stopwatch();
+        let sent = self.send(recorder, request, &ask.purpose, body, &watch);
+        match cancel.run_until_cancelled(sent.instrument(span)).await {
+            Some(Answer::Reply(reply, first)) => self.reply(
+                recorder,
+                request,
+                reply,
+                ResponseTime {
+                    first,
+                    all: watch.ms(),
+                },
+            ),
+            Some(Answer::Fault(fault)) => self.fault(recorder, request, &ask.purpose, fault),
+            // Cancelled: the request stays open, and is sent again when the run is taken up.
+            None => Ok(()),
+        }
+    }
+
+    /// Records a request. Its body is the one that will be sent.
+    fn request(
+        &self,
+        recorder: &mut Recorder,
+        purpose: &Purpose,
+        body: &Body,
+    ) -> Result<EntryId, AgentError> {
+        look(recorder);
+        let view = recorder.view();
+        let next = view
+            .rounds()
+            .last()
+            .map_or(1, |round| match round.response {
+                Some(_) => round.number.saturating_add(1),
+                None => round.number,
+            });
+        let request = Request {
+            purpose: purpose.clone(),
+            round: (*purpose == Purpose::Round).then_some(next),
+            setup: view.setup_entry().unwrap_or_default(),
+            renderer: RENDERER,
+            body: body.digest(),
+            estimate: view.estimate_of(purpose),
+        };
+        self.record(recorder, Event::Request(request))
+    }
+
+    /// Sends a request again under its own entry. If nothing says why it has no answer, the run was
+    /// stopped while it waited.
+    fn again(&self, recorder: &mut Recorder, request: EntryId) -> Result<EntryId, AgentError> {
+        let asked = recorder.view().ledger().asked.clone();
+        if let Some(asked) = asked.filter(|asked| asked.fault.is_none()) {
+            let fault = Fault {
+                request,
+                class: FaultClass::Local,
+                status: None,
+                message: "interrupted".to_owned(),
+                attempt: asked.attempts + 1,
+                wait_ms: Some(0),
+            };
+            self.record(recorder, Event::Fault(fault))?;
+        }
+        Ok(request)
+    }
+
+    /// Sends a body and waits for the end of the reply.
+    async fn send(
+        &self,
+        recorder: &Recorder,
+        request: EntryId,
+        purpose: &Purpose,
+        body: Body,
+        watch: &Stopwatch,
+    ) -> Answer {
+        let role = role(purpose);
+        let model = recorder
+            .view()
+            .wire()
+            .and_then(|wire| wire.models.role(role))
+            .cloned();
+        let Some(model) = model else {
+            return Answer::Fault(model::Fault::new(
+                FaultClass::Local,
+                "no model in this role",
+            ));
+        };
+        let summary = *purpose != Purpose::Round;
+        let ask = model::Ask {
+            body: body.bytes,
+            model,
+            role,
+            summary,
+        };
+        let mut deltas = self.models.role(role).ask(ask);
+        let mut first = None;
+        while let Some(delta) = deltas.next().await {
+            first.get_or_insert_with(|| watch.ms());
+            match delta {
+                Delta::Reply(reply) => {
+                    return Answer::Reply(reply, first.unwrap_or_default());
+                }
+                Delta::Fault(fault) => return Answer::Fault(*fault),
+                delta @ (Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. }) => {
+                    self.tell(|| Progress::Delta {
+                        request,
+                        delta: delta.clone(),
+                    });
+                }
+            }
+        }
+        // A stream that ends without saying how is no reply.
+        Answer::Fault(model::Fault::new(
+            FaultClass::Torn,
+            "the reply ended without an end",
+        ))
+    }
+
+    fn reply(
+        &self,
+        recorder: &mut Recorder,
+        request: EntryId,
+        reply: Box<Reply>,
+        ms: ResponseTime,
+    ) -> Result<(), AgentError> {
+        let Reply {
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            usage,
+            model,
+            provider_request,
+        } = *reply;
+        let response = Response {
+            request,
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            usage,
+            model,
+            provider_request,
+            ms: Some(ms),
+        };
+        self.record(recorder, Event::Response(response))?;
+        Ok(())
+    }
+
+    fn fault(
+        &self,
+        recorder: &mut Recorder,
+        request: EntryId,
+        purpose: &Purpose,
+        fault: model::Fault,
+    ) -> Result<(), AgentError> {
+        let now = recorder.now();
+        let wait_ms = step::wait(recorder.view(), request, fault.class, fault.wait_ms, now);
+        let attempt = recorder
+            .view()
+            .ledger()
+            .asked
+            .as_ref()
+            .map_or(1, |asked| asked.attempts + 1);
+        tracing::warn!(
+            class = fault.class.word(),
+            attempt,
+            wait_ms,
+            "request failed"
+        );
+        let entry = Fault {
+            request,
+            class: fault.class,
+            status: fault.status,
+            message: fault.message,
+            attempt,
+            wait_ms,
+        };
+        self.record(recorder, Event::Fault(entry))?;
+        if fault.class == FaultClass::Overflow && *purpose == Purpose::Round {
+            let learned = learned_window(recorder.view(), request, fault.window);
+            if let Some(setup) = learned {
+                self.record(recorder, Event::Setup(Box::new(setup)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What comes of a request.
+enum Answer {
+    /// A reply, and when its first piece came.
+    Reply(Box<Reply>, u64),
+    Fault(model::Fault),
+}
+
+/// Which model a request is for.
+fn role(purpose: &Purpose) -> Role {
+    match purpose {
+        Purpose::Round | Purpose::Repair { .. } => Role::Main,
+        Purpose::Summary(ask) => ask.model,
+        Purpose::Combine(ask) => ask.model,
+    }
+}
+
+/// The settings with the window that a refusal teaches: the number it names, or nine tenths of what
+/// was refused with the reserve for output; never above what was known.
+fn learned_window(view: &View, request: EntryId, named: Option<u64>) -> Option<Setup> {
+    let Event::Request(refused) = &view.transcript().get(request)?.event else {
+        return None;
+    };
+    let mut setup = view.setup()?.clone();
+    let known = setup.wire.models.main.window;
+    let guess = refused.estimate.tokens * REFUSED.0 / REFUSED.1 + view.sizes()?.output;
+    let learned = named.unwrap_or(guess).min(known.unwrap_or(u64::MAX));
+    setup.wire.models.main.window = Some(learned);
+    (known != Some(learned)).then_some(setup)
+}

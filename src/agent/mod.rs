@@ -1,0 +1,304 @@
+//! The loop: decide, do, record.
+//!
+//! [`step::next`] decides; each step is one verb here, and each verb ends in entries. An [`Agent`] has no
+//! memory of its own: the same loop runs, resumes and replays, over a shorter or a longer transcript.
+//! Durable before effect: whatever an effect or a request depends on is synced before it.
+
+mod ask;
+mod call;
+mod compact;
+mod task;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::Stream;
+use futures::channel::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+pub use task::Task;
+
+use crate::compaction::{Plan, micro};
+use crate::hands::Hands;
+use crate::id::EntryId;
+use crate::model::{Delta, Model};
+use crate::record::{RecordError, Recorder};
+use crate::setup::{Role, Setup};
+use crate::step::{self, Step};
+use crate::tools::Toolbox;
+use crate::transcript::{At, End, Entry, Event, Reason};
+use crate::words;
+
+/// A model, its tools, and the settings they run under. Cheap to share between runs.
+#[derive(Debug)]
+pub struct Agent {
+    setup: Setup,
+    models: Models,
+    toolbox: Toolbox,
+    hands: Option<Hands>,
+    listeners: Mutex<Vec<mpsc::UnboundedSender<Progress>>>,
+}
+
+/// Who answers in each role.
+#[derive(Clone, Debug)]
+struct Models {
+    main: Arc<dyn Model>,
+    summary: Option<Arc<dyn Model>>,
+    fallback: Option<Arc<dyn Model>>,
+}
+
+impl Models {
+    fn role(&self, role: Role) -> &Arc<dyn Model> {
+        let own = match role {
+            Role::Main => None,
+            Role::Summary => self.summary.as_ref(),
+            Role::Fallback => self.fallback.as_ref(),
+        };
+        own.unwrap_or(&self.main)
+    }
+}
+
+/// What happens while a run goes on.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// An entry was recorded.
+    Entry(Arc<Entry>),
+    /// A piece of a reply came in.
+    Delta {
+        /// The request.
+        request: EntryId,
+        /// The piece.
+        delta: Delta,
+    },
+}
+
+/// A run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// There is nothing to do: the run is finished, or was never given a task.
+    #[error("the run is finished; give it another task")]
+    NoTask,
+    /// The task is empty.
+    #[error("the task is empty")]
+    EmptyTask,
+    /// The transcript cannot be written.
+    #[error("cannot record the run")]
+    Record(#[from] RecordError),
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Why.
+    pub reason: Reason,
+    /// The model's last text, if it finished; else what ended the run.
+    pub text: String,
+}
+
+impl Agent {
+    /// An agent of this model, with these tools. The tools' specs become part of the settings.
+    pub fn new(mut setup: Setup, model: Arc<dyn Model>, toolbox: Toolbox) -> Self {
+        let compacts = setup.policy.compaction.enabled && setup.policy.compaction.tool.enabled;
+        let mut specs = toolbox.specs();
+        specs.retain(|spec| compacts || spec.name != "Compact");
+        setup.wire.tools = specs;
+        let models = Models {
+            main: model,
+            summary: None,
+            fallback: None,
+        };
+        Self {
+            setup,
+            models,
+            toolbox,
+            hands: None,
+            listeners: Mutex::default(),
+        }
+    }
+
+    /// The same agent with hands for the tools that touch the world.
+    #[must_use]
+    pub fn with_hands(mut self, hands: Hands) -> Self {
+        self.hands = Some(hands);
+        self
+    }
+
+    /// The same agent with a model of its own for a role.
+    #[must_use]
+    pub fn with_model(mut self, role: Role, model: Arc<dyn Model>) -> Self {
+        match role {
+            Role::Main => self.models.main = model,
+            Role::Summary => self.models.summary = Some(model),
+            Role::Fallback => self.models.fallback = Some(model),
+        }
+        self
+    }
+
+    /// The settings its runs record.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What happens from now on in this agent's runs, as a stream that never makes them wait.
+    pub fn events(&self) -> impl Stream<Item = Progress> + Send + use<> {
+        let (sender, receiver) = mpsc::unbounded();
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(sender);
+        receiver
+    }
+
+    /// Runs until the model is done or something ends the run: begins it with a task, or takes it
+    /// up again, with or without another one. The run's end is recorded.
+    ///
+    /// Cancelling ends it orderly: open calls are answered, and the run can be taken up again.
+    pub async fn run(
+        &self,
+        recorder: &mut Recorder,
+        task: Option<Task>,
+        cancel: &CancellationToken,
+    ) -> Result<Finished, AgentError> {
+        self.begin(recorder, task)?;
+        let span = tracing::info_span!("run", run = %recorder.run());
+        let reason = self.go(recorder, cancel).instrument(span).await?;
+        let text = ending(recorder, reason);
+        let totals = recorder.view().ledger().since_end;
+        let begun = recorder.view().ledger().begun.unwrap_or_default();
+        let totals = crate::transcript::Totals {
+            ms: recorder.now().ms_since(begun),
+            ..totals
+        };
+        self.record(
+            recorder,
+            Event::End(End {
+                reason,
+                text: text.clone(),
+                totals,
+            }),
+        )?;
+        recorder.sync()?;
+        Ok(Finished { reason, text })
+    }
+
+    /// The loop.
+    async fn go(
+        &self,
+        recorder: &mut Recorder,
+        cancel: &CancellationToken,
+    ) -> Result<Reason, AgentError> {
+        loop {
+            if cancel.is_cancelled() {
+                return self.cancelled(recorder);
+            }
+            match step::next(recorder.view(), recorder.now()) {
+                Step::Ask(ask) => self.ask(recorder, ask, cancel).await?,
+                Step::Wait(until) => self.wait(recorder, until, cancel).await,
+                Step::Call(calls) => self.call(recorder, &calls, cancel).await?,
+                Step::Compact(plan) => self.compact(recorder, plan)?,
+                Step::Stop(reason) => return Ok(reason),
+            }
+        }
+    }
+
+    async fn wait(&self, recorder: &Recorder, until: At, cancel: &CancellationToken) {
+        let wait = recorder.clock().wait(until);
+        cancel.run_until_cancelled(wait).await;
+    }
+
+    /// Records an event and tells the listeners.
+    fn record(&self, recorder: &mut Recorder, event: Event) -> Result<EntryId, AgentError> {
+        let id = recorder.record(event)?;
+        if let Some(entry) = recorder.view().transcript().get(id) {
+            self.tell(|| Progress::Entry(Arc::clone(entry)));
+        }
+        Ok(id)
+    }
+
+    /// Tells the listeners, and forgets those that are gone.
+    fn tell(&self, progress: impl Fn() -> Progress) {
+        let mut listeners = self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| listener.unbounded_send(progress()).is_ok());
+    }
+}
+
+/// Logs what micro-compaction saw before a round.
+fn look(recorder: &Recorder) {
+    if let Some(look) = micro::look(recorder.view(), recorder.now()) {
+        tracing::debug!(%look, "micro_compact looked");
+    }
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The end of a run in words: the model's last text, or what ended it and what to do.
+fn ending(recorder: &Recorder, reason: Reason) -> String {
+    let view = recorder.view();
+    let round = view.rounds().last();
+    let response = round
+        .and_then(|round| round.response)
+        .and_then(|entry| view.response(entry));
+    let fault = view
+        .ledger()
+        .asked
+        .as_ref()
+        .and_then(|asked| asked.fault_entry);
+    let fault = match fault
+        .and_then(|entry| view.transcript().get(entry))
+        .map(|e| &e.event)
+    {
+        Some(Event::Fault(fault)) => fault.message.clone(),
+        Some(_) | None => String::new(),
+    };
+    match reason {
+        Reason::Finished => response
+            .map(|response| response.text.clone())
+            .unwrap_or_default(),
+        Reason::Provider => format!("the provider failed for good: {fault}"),
+        Reason::Oversize => {
+            let sizes = view.sizes();
+            let (fits, fixed) = sizes.map_or((0, 0), |sizes| (sizes.fits, sizes.fixed));
+            format!(
+                "the next request takes {} tokens, {} of them instructions and tools; {} fit",
+                words::grouped(view.estimate().tokens),
+                words::grouped(fixed),
+                words::grouped(fits)
+            )
+        }
+        Reason::Stuck => match &view.ledger().failing {
+            Some(streak) => format!(
+                "the same call of {} failed {} times in a row",
+                streak.name, streak.times
+            ),
+            None => "the model's replies were cut again and again".to_owned(),
+        },
+        Reason::Empty => "the model answered with nothing, again and again".to_owned(),
+        Reason::Refused => "the model or a content filter refused".to_owned(),
+        Reason::Compaction => "a summary could not be had, and on_failure is stop".to_owned(),
+        Reason::Rounds => "the limit of rounds is reached; resume to go on".to_owned(),
+        Reason::Tokens => "the limit of tokens is reached; resume to go on".to_owned(),
+        Reason::Cost => "the limit of cost is reached; resume to go on".to_owned(),
+        Reason::WallTime => "the limit of time is reached; resume to go on".to_owned(),
+        Reason::Interrupted => "interrupted; resume to go on".to_owned(),
+        Reason::Check | Reason::Schema | Reason::Storage => String::new(),
+    }
+}
+
+/// What a plan is called in the log.
+fn plan_name(plan: &Plan) -> &'static str {
+    match plan {
+        Plan::Ask(_) => "ask",
+        Plan::Lay(_) => "lay",
+        Plan::Failed { .. } => "failed",
+        Plan::Tell(_) => "tell",
+        Plan::Stop => "stop",
+    }
+}

@@ -1,0 +1,111 @@
+//! How a run is begun or taken up again: settings and the user's message are recorded.
+
+use crate::agent::{Agent, AgentError};
+use crate::exchange::Clipped;
+use crate::record::Recorder;
+use crate::tools::clip;
+use crate::transcript::{Attachment, Event, Reason, Speaker, User};
+use crate::view::Sizes;
+
+/// What a person says: the task, or a later message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// The text.
+    pub text: String,
+    /// Texts handed in with it.
+    pub attachments: Vec<Attachment>,
+}
+
+impl Task {
+    /// A task without attachments.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
+}
+
+impl Agent {
+    /// Records the settings, if they changed, and what the person says.
+    pub(super) fn begin(
+        &self,
+        recorder: &mut Recorder,
+        task: Option<Task>,
+    ) -> Result<(), AgentError> {
+        if task
+            .as_ref()
+            .is_some_and(|task| task.text.trim().is_empty())
+        {
+            return Err(AgentError::EmptyTask);
+        }
+        let view = recorder.view();
+        let first = view.working().task.is_none();
+        let finished = view.ledger().ended == Some(Reason::Finished);
+        if task.is_none() && (first || finished) {
+            return Err(AgentError::NoTask);
+        }
+        if view.setup() != Some(&self.setup) {
+            self.record(recorder, Event::Setup(Box::new(self.setup.clone())))?;
+        }
+        if let Some(task) = task {
+            let origin = if first {
+                Speaker::Task
+            } else {
+                Speaker::FollowUp
+            };
+            let user = self.user(recorder, origin, task)?;
+            self.record(recorder, Event::User(user))?;
+        }
+        recorder.sync()?;
+        Ok(())
+    }
+
+    /// The user's message, clipped to what a request has room for; the whole is kept as a blob.
+    fn user(
+        &self,
+        recorder: &mut Recorder,
+        origin: Speaker,
+        task: Task,
+    ) -> Result<User, AgentError> {
+        let policy = &self.setup.policy;
+        let chars = recorder
+            .view()
+            .sizes()
+            .map_or(policy.limits.text_chars, |sizes: Sizes| {
+                sizes.text_chars(policy)
+            });
+        let Task {
+            text,
+            mut attachments,
+        } = task;
+        let entry = recorder.view().transcript().next_id();
+        let (text, clipped) = match clip::clip_entry(&text, chars, entry) {
+            Some(short) => {
+                let blob = recorder.keep(text.as_bytes())?;
+                (
+                    short,
+                    Some(Clipped {
+                        bytes: text.len() as u64,
+                        blob,
+                    }),
+                )
+            }
+            None => (text, None),
+        };
+        let mut left = chars.saturating_sub(text.chars().count() as u64);
+        for attachment in &mut attachments {
+            if let Some(short) = clip::clip_entry(&attachment.text, left.max(200), entry) {
+                recorder.keep(attachment.text.as_bytes())?;
+                attachment.text = short;
+            }
+            left = left.saturating_sub(attachment.text.chars().count() as u64);
+        }
+        Ok(User {
+            origin,
+            text,
+            attachments,
+            clipped,
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Every request of a run, built again from its entries and held against what was recorded.
+//!
+//! A request's bytes are never stored, only their digest. [`Replay`] folds the entries one at a time and,
+//! at each request, builds the body from what stood before it.
+
+use std::sync::Arc;
+
+use crate::id::EntryId;
+use crate::transcript::{BodyDigest, Entry, Event, Purpose};
+use crate::view::View;
+use crate::wire::{Body, RENDERER};
+
+/// A request, built again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Its entry.
+    pub request: EntryId,
+    /// The round, if it is for one.
+    pub round: Option<u32>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What was recorded of its body.
+    pub recorded: BodyDigest,
+    /// The body, as it is built now.
+    pub outcome: Outcome,
+}
+
+/// What became of building a request again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The bytes are the ones that were sent.
+    Equal(Body),
+    /// They are not.
+    Differs(Body),
+    /// The entries before it do not make a request.
+    Missing,
+    /// Another version of the renderer made it.
+    Renderer(u32),
+}
+
+impl Rebuilt {
+    /// Whether the bytes are the ones that were sent.
+    pub fn is_equal(&self) -> bool {
+        matches!(self.outcome, Outcome::Equal(_))
+    }
+
+    /// The body as it is built now.
+    pub fn body(&self) -> Option<&Body> {
+        match &self.outcome {
+            Outcome::Equal(body) | Outcome::Differs(body) => Some(body),
+            Outcome::Missing | Outcome::Renderer(_) => None,
+        }
+    }
+}
+
+/// The requests of a run, one after the other.
+#[derive(Debug)]
+pub struct Replay<I> {
+    entries: I,
+    view: View,
+}
+
+impl<I: Iterator<Item = Arc<Entry>>> Replay<I> {
+    /// Replays these entries from the first.
+    pub fn new(entries: impl IntoIterator<IntoIter = I, Item = Arc<Entry>>) -> Self {
+        Self {
+            entries: entries.into_iter(),
+            view: View::default(),
+        }
+    }
+
+    /// The view after the newest request that was given, or at the end.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl<I: Iterator<Item = Arc<Entry>>> Iterator for Replay<I> {
+    type Item = Rebuilt;
+
+    fn next(&mut self) -> Option<Rebuilt> {
+        for entry in self.entries.by_ref() {
+            let rebuilt = rebuild(&self.view, &entry);
+            self.view.take(entry);
+            if rebuilt.is_some() {
+                return rebuilt;
+            }
+        }
+        None
+    }
+}
+
+fn rebuild(view: &View, entry: &Entry) -> Option<Rebuilt> {
+    let Event::Request(request) = &entry.event else {
+        return None;
+    };
+    let outcome = if request.renderer == RENDERER {
+        match view.body(&request.purpose) {
+            Some(body) if body.digest() == request.body => Outcome::Equal(body),
+            Some(body) => Outcome::Differs(body),
+            None => Outcome::Missing,
+        }
+    } else {
+        Outcome::Renderer(request.renderer)
+    };
+    Some(Rebuilt {
+        request: entry.id,
+        round: request.round,
+        purpose: request.purpose.clone(),
+        recorded: request.body,
+        outcome,
+    })
+}

@@ -1,0 +1,110 @@
+//! Long runs: what a round costs does not grow with the run.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
+use serde_json::json;
+use undertext::agent::Task;
+use undertext::model::{Ask, Delta, Model, Reply};
+use undertext::record::MemoryStorage;
+use undertext::setup::Policy;
+use undertext::transcript::{Event, Purpose, Reason};
+use undertext::view::{View, Work};
+
+use crate::scene;
+
+/// A model that calls a tool so many times and then is done. It remembers nothing else.
+#[derive(Debug)]
+struct Endless {
+    left: AtomicU32,
+    chars: usize,
+}
+
+impl Model for Endless {
+    fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
+        let reply = if ask.summary {
+            Reply::text("The files were read one by one. ".repeat(20))
+        } else {
+            let left = self.left.fetch_sub(1, Ordering::Relaxed);
+            let arguments = json!({ "path": format!("src/{left}.rs"), "chars": self.chars });
+            if left == 0 {
+                Reply::text("Done.")
+            } else {
+                Reply::calls([("Show", arguments.to_string())])
+            }
+        };
+        stream::iter([Delta::Reply(Box::new(reply))]).boxed()
+    }
+}
+
+#[test]
+fn a_round_costs_what_is_new() {
+    const ROUNDS: u32 = 2000;
+    let mut policy = Policy::default();
+    policy.limits.rounds = None;
+    let model = Endless {
+        left: AtomicU32::new(ROUNDS),
+        chars: 4000,
+    };
+    let agent = scene::agent(64_000, policy, model);
+    let storage = MemoryStorage::default();
+    let mut recorder = scene::create(&storage);
+    let finished = scene::go(&agent, &mut recorder, Some(Task::new("Read everything."))).unwrap();
+    assert_eq!(finished.reason, Reason::Finished);
+
+    // The same fold again, with a look at its counters at each round.
+    let mut view = View::default();
+    let mut rounds: Vec<(Work, bool)> = Vec::new();
+    let mut laid = 0;
+    let mut overlays = false;
+    for entry in recorder.view().transcript().entries() {
+        match &entry.event {
+            Event::Request(request) if request.purpose == Purpose::Round => {
+                rounds.push((view.work(), std::mem::take(&mut overlays)));
+            }
+            Event::Overlay(_) => {
+                laid += 1;
+                overlays = true;
+            }
+            _ => {}
+        }
+        view.take(std::sync::Arc::clone(entry));
+    }
+    assert_eq!(rounds.len(), 2001);
+    assert!(laid > 20, "compaction was on: {laid}");
+    assert!(view.estimate().tokens < 48_000, "and kept the view small");
+
+    // A round without an overlay: its few entries, one result that grows old, its own messages.
+    let spent = |from: &Work, to: &Work| Work {
+        visited: to.visited - from.visited,
+        rendered: to.rendered - from.rendered,
+        hashed: to.hashed - from.hashed,
+    };
+    for pair in rounds.windows(2).filter(|pair| !pair[1].1) {
+        let work = spent(&pair[0].0, &pair[1].0);
+        assert!(work.visited <= 5, "{work:?}");
+        assert!(work.rendered <= 5000, "{work:?}");
+    }
+    // Overlays included, the second half of the run costs what the first one cost.
+    let early = spent(&rounds[0].0, &rounds[1000].0);
+    let late = spent(&rounds[1000].0, &rounds[2000].0);
+    assert!(
+        late.visited * 10 <= early.visited * 12,
+        "{early:?} {late:?}"
+    );
+    assert!(
+        late.rendered * 10 <= early.rendered * 12,
+        "{early:?} {late:?}"
+    );
+    assert!(late.hashed * 10 <= early.hashed * 12, "{early:?} {late:?}");
+    // And so does its dearest round, in which old results are put away and summarised.
+    let dearest = |rounds: &[(Work, bool)]| {
+        rounds
+            .windows(2)
+            .map(|pair| spent(&pair[0].0, &pair[1].0).visited)
+            .max()
+            .unwrap()
+    };
+    assert!(dearest(&rounds[1000..]) * 10 <= dearest(&rounds[..1000]) * 12);
+}

@@ -1,0 +1,172 @@
+//! Micro-compaction against the literal rule of its forerunner, overlay by overlay, and the worked
+//! examples that its documents give.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde_json::json;
+use undertext::agent::Task;
+use undertext::compaction::strategies;
+use undertext::exchange::Message;
+use undertext::id::CallId;
+use undertext::model::{Reply, Script, Scripted};
+use undertext::overlay::{Form, Layer, Origin};
+use undertext::record::MemoryStorage;
+use undertext::setup::Policy;
+use undertext::transcript::{Event, Purpose};
+use undertext::view::View;
+
+use crate::generate::cases;
+use crate::oracle;
+use crate::scene;
+
+/// The exempt list of the forerunner.
+const EXEMPT: [&str; 5] = ["LoadSkill", "Task", "TodoWrite", "TodoRead", "Ask"];
+
+/// The rule, literally: map ids to names from the assistant's messages, list the tool messages in
+/// order, keep the newest ones, and put away what is longer than 800 characters and not exempt.
+fn literal(messages: &[Message<'_>], keep_recent: usize) -> Vec<CallId> {
+    let mut names = HashMap::new();
+    let mut results = Vec::new();
+    for message in messages {
+        match message {
+            Message::User { .. } => {}
+            Message::Assistant { calls, .. } => {
+                names.extend(calls.iter().map(|call| (call.id, call.name.clone())));
+            }
+            Message::Tool { call, text } => results.push((*call, text.chars().count())),
+        }
+    }
+    if results.len() <= keep_recent {
+        return Vec::new();
+    }
+    results.truncate(results.len() - keep_recent);
+    let goes =
+        |(call, chars): &(CallId, usize)| *chars > 800 && !EXEMPT.contains(&names[call].as_ref());
+    results
+        .iter()
+        .filter(|result| goes(result))
+        .map(|(call, _)| *call)
+        .collect()
+}
+
+/// A policy with micro-compaction alone, by the literal rule.
+fn policy(keep_recent: u32) -> Policy {
+    let mut policy = Policy::default();
+    policy.compaction.micro.min_gain_tokens = 0;
+    policy.compaction.micro.keep_recent = keep_recent;
+    policy.compaction.micro.exempt = EXEMPT.map(str::to_owned).into();
+    policy.compaction.auto.enabled = false;
+    policy
+}
+
+/// Runs these rounds of calls and returns what was recorded.
+fn record(keep_recent: u32, rounds: Vec<Vec<(&str, String)>>) -> MemoryStorage {
+    let mut answers: Vec<Script> = rounds.into_iter().map(|r| Reply::calls(r).into()).collect();
+    answers.push(Reply::text("Done.").into());
+    let agent = scene::agent(1_000_000, policy(keep_recent), Scripted::new(answers));
+    let storage = MemoryStorage::default();
+    scene::go(
+        &agent,
+        &mut scene::create(&storage),
+        Some(Task::new("Look.")),
+    )
+    .unwrap();
+    storage
+}
+
+/// Holds the overlays before each request against the literal rule; returns how many were laid.
+fn equals_the_literal_rule(storage: &MemoryStorage, keep_recent: usize) -> usize {
+    let entries = scene::entries(storage);
+    let mut laid: Option<Vec<CallId>> = None;
+    let mut count = 0;
+    for (place, entry) in entries.iter().enumerate() {
+        match &entry.event {
+            Event::Overlay(overlay) => {
+                assert_eq!(overlay.origin, Origin::Micro);
+                let Layer::Stub(stub) = &overlay.layer else {
+                    panic!("{overlay:?}")
+                };
+                assert_eq!(stub.form, Form::Previous);
+                let expected = literal(&oracle::messages(&entries[..place]), keep_recent);
+                assert_eq!(stub.results, expected, "overlay {}", entry.id);
+                assert!(laid.replace(expected).is_none(), "one overlay for one look");
+                count += 1;
+            }
+            Event::Request(request) if request.purpose == Purpose::Round => {
+                if laid.take().is_none() {
+                    let expected = literal(&oracle::messages(&entries[..place]), keep_recent);
+                    assert!(
+                        expected.is_empty(),
+                        "before request {}: {expected:?}",
+                        entry.id
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn micro_equals_the_literal_rule(
+        keep_recent in 3..12_u32,
+        rounds in proptest::collection::vec(
+            proptest::collection::vec(
+                (0..3_usize, 0..9_u8, prop_oneof![Just(800_u16), Just(801), 0..3000_u16]),
+                1..4,
+            ),
+            0..14,
+        ),
+    ) {
+        let call = |(tool, about, chars): (usize, u8, u16)| {
+            let arguments = json!({ "path": format!("ä{about}"), "chars": chars });
+            (["Show", "Change", "TodoWrite"][tool], arguments.to_string())
+        };
+        let rounds = rounds.into_iter().map(|round| round.into_iter().map(call).collect());
+        let storage = record(keep_recent, rounds.collect());
+        equals_the_literal_rule(&storage, usize::try_from(keep_recent).unwrap());
+    }
+}
+
+fn show(chars: usize) -> (&'static str, String) {
+    ("Show", json!({ "path": "a", "chars": chars }).to_string())
+}
+
+/// Example C16 of the forerunner: of three results with `keep_recent` 3 its text puts two away, its
+/// algorithm none. The algorithm holds.
+#[test]
+fn as_many_results_as_are_kept_all_stay() {
+    let rounds = |count: usize| (0..count).map(|_| vec![show(2000)]).collect::<Vec<_>>();
+    assert_eq!(equals_the_literal_rule(&record(3, rounds(3)), 3), 0);
+    assert_eq!(equals_the_literal_rule(&record(3, rounds(4)), 3), 1);
+    assert_eq!(equals_the_literal_rule(&record(3, rounds(6)), 3), 3);
+}
+
+/// The other half of C16: a tool whose hint keeps its arguments keeps them, though the rule says to
+/// strip both halves.
+#[test]
+fn a_hint_keeps_the_half_that_it_names() {
+    let change = ("Change", json!({ "path": "b", "chars": 900 }).to_string());
+    let rounds = vec![vec![show(900)], vec![change], vec![show(10)]];
+    let view = View::of(scene::entries(&record(30, rounds)));
+    let [stub, hide] = strategies::hints(&view);
+    let Some(Layer::Stub(stub)) = stub else {
+        panic!("{stub:?}")
+    };
+    let names = |calls: &[CallId]| {
+        let name = |call: &CallId| view.tool_call(*call).unwrap().name.clone();
+        calls.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&stub.results), ["Show", "Change"]);
+    assert_eq!(names(&stub.arguments), ["Change"]);
+    assert_eq!(hide, None);
+}
