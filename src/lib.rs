@@ -22,3 +22,5 @@ pub mod hands;
 // Top: composition.
 pub mod agent;
 pub mod replay;
+#[cfg(feature = "cli")]
+pub mod config;

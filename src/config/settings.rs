@@ -1,0 +1,474 @@
+//! The settings themselves: every key with its value, and what is built from them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::read::{ConfigError, MeaningError};
+use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
+use crate::config::section::{RuleSection, Sections};
+use crate::config::value::{HintChoice, Keeping, Usd};
+use crate::config::{Environment, PUBLIC_SERVER, below_home};
+use crate::exchange::Hint;
+use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
+use crate::setup::{Retries, Rule, Sandbox};
+
+/// Every setting.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// What goes into `setup.policy`.
+    pub policy: Policy,
+    /// The models, from which `setup.wire` is made.
+    pub model: ModelSettings,
+    /// Where the server is.
+    pub server: Server,
+    /// How long to wait for it.
+    pub timeouts: Timeouts,
+    /// What is said of single tools, by name in lower case: see [`Settings::tool`].
+    pub tools: BTreeMap<String, ToolSettings>,
+    /// Where transcripts are kept.
+    pub transcripts: Transcripts,
+}
+
+/// The models and their parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelSettings {
+    /// The model that works on the task; there is no default.
+    pub name: Option<String>,
+    /// The model that writes summaries.
+    pub summary: Option<String>,
+    /// The one that is asked when it cannot.
+    pub fallback: Option<String>,
+    /// The protocol.
+    pub api: Api,
+    /// The name of the profile; none: chosen by name and address.
+    pub profile: Option<String>,
+    /// The context window, in tokens.
+    pub window: Option<u64>,
+    /// What is sent with each request.
+    pub parameters: Parameters,
+}
+
+/// A server as it is named in settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Its address.
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    pub api_key_env: Option<String>,
+}
+
+/// How long to wait for a server, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect_ms: u64,
+    /// Without any byte.
+    pub bytes_ms: u64,
+    /// Without text, reasoning or calls.
+    pub progress_ms: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect_ms: 10_000,
+            bytes_ms: 120_000,
+            progress_ms: 300_000,
+        }
+    }
+}
+
+/// What is said of one tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// Whether it is offered; none: as the tool itself says.
+    pub enabled: Option<bool>,
+    /// What compaction by hints does with its calls.
+    pub compaction: Option<HintChoice>,
+}
+
+impl ToolSettings {
+    /// The tool's own hint with what is said here replaced.
+    pub fn hint(self, own: Hint) -> Hint {
+        self.compaction.map_or(own, |choice| choice.over(own))
+    }
+}
+
+/// Where transcripts are kept, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transcripts {
+    /// The directory; none: `undertext/transcripts` below `XDG_STATE_HOME`.
+    pub dir: Option<PathBuf>,
+    /// How hard they are written.
+    pub sync: SyncMode,
+}
+
+/// How hard a transcript is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMode {
+    /// What must be durable before an effect is synced to the disk.
+    #[default]
+    Data,
+    /// The system writes when it likes: a crash of the machine may lose entries.
+    None,
+}
+
+/// A server and the key for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its address, without a slash at the end.
+    pub base_url: String,
+    /// The key, if one is sent.
+    pub key: Option<Key>,
+}
+
+/// A key, and the variable it came from. It is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The variable.
+    pub variable: String,
+    secret: String,
+}
+
+impl Key {
+    /// The key itself.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key(${})", self.variable)
+    }
+}
+
+/// There is no key for the server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The variable that was named holds nothing.
+    #[error("variable {0}, which should hold the key for {1}, is not set")]
+    NamedKey(String, String),
+    /// Nothing was named, and the usual variable holds nothing either.
+    #[error("no key for {PUBLIC_SERVER}: variable OPENAI_API_KEY is not set")]
+    UsualKey,
+}
+
+impl Settings {
+    /// Fills what no source gave with what is built in, and checks what one key alone cannot say.
+    pub(crate) fn resolve(sections: Sections) -> Result<Self, ConfigError> {
+        let mut settings = Self::default();
+        let Sections {
+            model,
+            compaction,
+            limits,
+            sandbox,
+            transcripts,
+            tools,
+        } = sections;
+        settings.policy.sandbox = match sandbox.mode.get() {
+            Some(mode) if mode != "off" => return Err(MeaningError::Sandbox(mode).into()),
+            _ => Sandbox::Off,
+        };
+        settings.put_model(model)?;
+        put_limits(limits, &mut settings.policy.limits);
+        let summary = compaction.summary.clone();
+        summary.model.put(&mut settings.model.summary);
+        summary.fallback_model.put(&mut settings.model.fallback);
+        put_compaction(compaction, &mut settings.policy.compaction);
+        let Compaction {
+            default_rule,
+            rules,
+            ..
+        } = &settings.policy.compaction;
+        if !rules.contains_key(default_rule) {
+            return Err(MeaningError::NoSuchRule(default_rule.clone()).into());
+        }
+        settings.tools = tools
+            .into_iter()
+            .map(|(name, tool)| {
+                let enabled = tool.enabled.get();
+                let compaction = tool.compaction.get();
+                (
+                    name,
+                    ToolSettings {
+                        enabled,
+                        compaction,
+                    },
+                )
+            })
+            .collect();
+        transcripts.dir.put(&mut settings.transcripts.dir);
+        transcripts.sync.put(&mut settings.transcripts.sync);
+        Ok(settings)
+    }
+
+    fn put_model(&mut self, section: ModelSection) -> Result<(), ConfigError> {
+        let ModelSection {
+            name,
+            base_url,
+            api_key_env,
+            api,
+            profile,
+            context_window,
+            max_output_tokens,
+            temperature,
+            reasoning_effort,
+            prices,
+            timeouts,
+            retries,
+        } = section;
+        let model = &mut self.model;
+        name.map(not_blank).put(&mut model.name);
+        api.put(&mut model.api);
+        profile.put(&mut model.profile);
+        context_window
+            .map(|window| window.map(u64::from))
+            .put(&mut model.window);
+        max_output_tokens
+            .map(|tokens| tokens.map(u64::from))
+            .put(&mut model.parameters.max_output_tokens);
+        temperature
+            .map(|number| number.map(|number| number.0))
+            .put(&mut model.parameters.temperature);
+        reasoning_effort.put(&mut model.parameters.reasoning_effort);
+
+        base_url.map(not_blank).put(&mut self.server.base_url);
+        api_key_env.map(not_blank).put(&mut self.server.api_key_env);
+        if let Some(address) = &self.server.base_url {
+            check_address(address)?;
+        }
+
+        let times = &mut self.timeouts;
+        timeouts
+            .connect
+            .map(|time| time.0)
+            .put(&mut times.connect_ms);
+        timeouts.bytes.map(|time| time.0).put(&mut times.bytes_ms);
+        let progress = timeouts.progress.map(|time| time.0);
+        progress.put(&mut times.progress_ms);
+
+        let Retries {
+            attempts,
+            total_ms,
+            wait_ms,
+        } = &mut self.policy.retries;
+        retries.attempts.map(u32::from).put(attempts);
+        retries.total.map(|time| time.0).put(total_ms);
+        retries.wait.map(|time| time.0).put(wait_ms);
+
+        self.policy.prices = resolve_prices(prices)?;
+        Ok(())
+    }
+
+    /// What is said of the tool of this name.
+    pub fn tool(&self, name: &str) -> ToolSettings {
+        let said = self.tools.get(&name.to_lowercase());
+        said.copied().unwrap_or_default()
+    }
+
+    /// The models of a run, or nothing if none is named. The caller says which profile a model of
+    /// a name has.
+    pub fn models(&self, profile: impl Fn(&str) -> Profile) -> Option<Models> {
+        let settings = &self.model;
+        let main = settings.name.as_deref()?;
+        let model = |name: &str| Model {
+            name: name.to_owned(),
+            api: settings.api,
+            profile: profile(name),
+            // What is known of one model says nothing of another.
+            window: settings.window.filter(|_| name == main),
+            parameters: settings.parameters.clone(),
+        };
+        Some(Models {
+            main: model(main),
+            summary: settings.summary.as_deref().map(model),
+            fallback: settings.fallback.as_deref().map(model),
+        })
+    }
+
+    /// The server and its key. A server that is named without a key's variable gets no key; without
+    /// one named, the usual two variables of OpenAI's own clients are used together.
+    pub fn endpoint(&self, environment: &Environment) -> Result<Endpoint, ConfigError> {
+        let variable = |name: &str| environment.get(name).filter(|text| !text.is_empty());
+        let key = |name: &str| {
+            variable(name).map(|secret| Key {
+                variable: name.to_owned(),
+                secret: secret.trim().to_owned(),
+            })
+        };
+        let usual = variable("OPENAI_BASE_URL").map(|url| url.trim_end_matches('/').to_owned());
+        let (base_url, named) = match (&self.server.base_url, &self.server.api_key_env) {
+            (Some(url), named) => (url.trim_end_matches('/').to_owned(), named.as_deref()),
+            (None, named) => {
+                let url = usual.unwrap_or_else(|| PUBLIC_SERVER.to_owned());
+                (url, Some(named.as_deref().unwrap_or("OPENAI_API_KEY")))
+            }
+        };
+        check_address(&base_url)?;
+        let key = match named {
+            None => None,
+            Some(name) => match key(name) {
+                Some(key) => Some(key),
+                None if self.server.api_key_env.is_some() => {
+                    return Err(EndpointError::NamedKey(name.to_owned(), base_url).into());
+                }
+                None if base_url == PUBLIC_SERVER => return Err(EndpointError::UsualKey.into()),
+                None => None,
+            },
+        };
+        Ok(Endpoint { base_url, key })
+    }
+
+    /// The directory of the transcripts.
+    pub fn transcripts_dir(&self, environment: &Environment) -> Result<PathBuf, ConfigError> {
+        let usual = || below_home(environment, "XDG_STATE_HOME", ".local/state");
+        let named = self.transcripts.dir.clone();
+        let dir = named.or_else(|| Some(usual()?.join("transcripts")));
+        dir.ok_or_else(|| MeaningError::NoTranscripts.into())
+    }
+}
+
+fn not_blank(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
+
+fn check_address(address: &str) -> Result<(), ConfigError> {
+    let host = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| address.strip_prefix(scheme));
+    match host {
+        Some(host) if !host.is_empty() && !host.starts_with('/') => Ok(()),
+        _ => Err(MeaningError::Address(address.to_owned()).into()),
+    }
+}
+
+fn resolve_prices(section: PricesSection) -> Result<Option<Prices>, ConfigError> {
+    let price = |given: Option<Option<Usd>>| given.flatten().map(|Usd(micro)| micro);
+    let input = price(section.input.get());
+    let output = price(section.output.get());
+    let cached = price(section.cached.get());
+    let cache_write = price(section.cache_write.get());
+    match (input, output) {
+        (Some(input), Some(output)) => Ok(Some(Prices {
+            input_usd_micro: input,
+            cached_usd_micro: cached.unwrap_or(input),
+            cache_write_usd_micro: cache_write.unwrap_or(input),
+            output_usd_micro: output,
+        })),
+        (None, None) if cached.or(cache_write).is_none() => Ok(None),
+        _ => Err(MeaningError::HalfPrices.into()),
+    }
+}
+
+fn put_limits(section: LimitsSection, limits: &mut Limits) {
+    let LimitsSection {
+        rounds,
+        tokens,
+        cost,
+        wall_time,
+        text_chars,
+        result_chars,
+        calls,
+        parallel_calls,
+        failing_calls_warn,
+        failing_calls_stop,
+    } = section;
+    rounds.map(|n| n.map(u32::from)).put(&mut limits.rounds);
+    tokens.map(|n| n.map(u64::from)).put(&mut limits.tokens);
+    cost.map(|usd| usd.map(|usd| usd.0))
+        .put(&mut limits.cost_usd_micro);
+    wall_time
+        .map(|time| time.map(|time| time.0))
+        .put(&mut limits.wall_time_ms);
+    text_chars.map(u64::from).put(&mut limits.text_chars);
+    result_chars.map(u64::from).put(&mut limits.result_chars);
+    calls.map(u32::from).put(&mut limits.calls);
+    parallel_calls
+        .map(u32::from)
+        .put(&mut limits.parallel_calls);
+    failing_calls_warn
+        .map(u32::from)
+        .put(&mut limits.failing_calls_warn);
+    failing_calls_stop
+        .map(u32::from)
+        .put(&mut limits.failing_calls_stop);
+}
+
+fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
+    let CompactionSection {
+        enabled,
+        estimate,
+        default_rule,
+        micro,
+        auto,
+        summary,
+        tool,
+        rules,
+    } = section;
+    enabled.put(&mut compaction.enabled);
+    estimate.put(&mut compaction.estimate);
+    default_rule.put(&mut compaction.default_rule);
+
+    let target = &mut compaction.micro;
+    micro.enabled.put(&mut target.enabled);
+    micro.keep_recent.put(&mut target.keep_recent);
+    micro.min_chars.put(&mut target.min_chars);
+    micro.min_gain_tokens.put(&mut target.min_gain_tokens);
+    let cold_after = micro.cold_after.map(|time| time.0);
+    cold_after.put(&mut target.cold_after_ms);
+    micro.exempt.put(&mut target.exempt);
+
+    let target = &mut compaction.auto;
+    auto.enabled.put(&mut target.enabled);
+    let threshold = auto.token_threshold.map(u64::from);
+    threshold.put(&mut target.token_threshold);
+    auto.trigger_ratio
+        .map(|r| r.0)
+        .put(&mut target.trigger_ratio);
+    auto.target_ratio.map(|r| r.0).put(&mut target.target_ratio);
+    auto.tail_ratio.map(|r| r.0).put(&mut target.tail_ratio);
+    auto.bands_ratio.map(|r| r.0).put(&mut target.bands_ratio);
+    auto.min_rounds.put(&mut target.min_rounds);
+    auto.on_failure.put(&mut target.on_failure);
+
+    let target = &mut compaction.summary;
+    summary
+        .max_tokens
+        .map(u64::from)
+        .put(&mut target.max_tokens);
+    summary.instructions.put(&mut target.instructions);
+
+    let target = &mut compaction.tool;
+    tool.enabled.put(&mut target.enabled);
+    tool.min_ratio.map(|r| r.0).put(&mut target.min_ratio);
+    tool.cooldown_rounds.put(&mut target.cooldown_rounds);
+
+    for (name, section) in rules {
+        put_rule(section, compaction.rules.entry(name).or_default());
+    }
+}
+
+fn put_rule(section: RuleSection, rule: &mut Rule) {
+    let RuleSection {
+        reasoning,
+        tools,
+        summary,
+        keep_first,
+        keep_last,
+    } = section;
+    let strip = reasoning.map(|keeping| keeping == Keeping::Strip);
+    strip.put(&mut rule.strip_reasoning);
+    let own = rule.tools.unwrap_or_default();
+    tools
+        .map(|choice| choice.map(|choice| choice.over(own)))
+        .put(&mut rule.tools);
+    summary.map(|choice| choice.0).put(&mut rule.summary);
+    keep_first.put(&mut rule.keep_first);
+    keep_last.put(&mut rule.keep_last);
+}
