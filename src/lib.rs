@@ -12,6 +12,7 @@ pub mod profile;
 pub mod wire;
 pub mod meter;
 pub mod view;
+pub mod address;
 pub mod compaction;
 pub mod step;
 // Edge: the world.
