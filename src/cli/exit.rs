@@ -1,0 +1,153 @@
+//! Exit codes, and the failures that end a command.
+
+use std::io;
+use std::process::ExitCode;
+
+use undertext::config::{ConfigError, MeaningError};
+use undertext::transcript::Reason;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// The command did what it is for; the model ended its work.
+    Done = 0,
+    /// The run ended without finishing.
+    Unfinished = 1,
+    /// The command or the configuration is wrong.
+    Usage = 2,
+    /// A limit was reached.
+    Limit = 3,
+    /// The provider failed for good.
+    Provider = 4,
+    /// The sandbox cannot be enforced.
+    Sandbox = 5,
+    /// The transcript is damaged or in use, or cannot be written.
+    Transcript = 6,
+    /// Interrupted at the keyboard, resumable.
+    Interrupted = 130,
+    /// Told to end, resumable.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// The exit code of a run that ended for this reason.
+    pub(crate) fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::Finished => Self::Done,
+            Reason::Check
+            | Reason::Schema
+            | Reason::Stuck
+            | Reason::Empty
+            | Reason::Refused
+            | Reason::Compaction
+            | Reason::Oversize => Self::Unfinished,
+            Reason::Rounds | Reason::Tokens | Reason::Cost | Reason::WallTime => Self::Limit,
+            Reason::Provider => Self::Provider,
+            Reason::Storage => Self::Transcript,
+            Reason::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do what it is for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// What is said about it.
+    pub(crate) error: anyhow::Error,
+}
+
+impl Failure {
+    /// A failure with this exit code.
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            error: error.into(),
+        }
+    }
+
+    /// The command, or what it was given, is wrong.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, anyhow::Error::msg(text.into()))
+    }
+
+    /// Whether nobody reads the output any more, about which there is nothing to say.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.error.chain().any(|cause| {
+            cause
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        })
+    }
+
+    /// The error and its causes in one line.
+    pub(crate) fn line(&self) -> String {
+        format!("{:#}", self.error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let exit = match &error {
+            ConfigError::Meaning(MeaningError::Sandbox(_)) => Exit::Sandbox,
+            ConfigError::File { .. }
+            | ConfigError::Setting { .. }
+            | ConfigError::Meaning(_)
+            | ConfigError::Endpoint(_) => Exit::Usage,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// For standard output and standard error, which have no name worth telling.
+    fn from(error: io::Error) -> Self {
+        Self::new(
+            Exit::Unfinished,
+            anyhow::Error::new(error).context("cannot write the output"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_code() {
+        for (codes, reasons) in [
+            (0, &[Reason::Finished][..]),
+            (1, &[Reason::Stuck, Reason::Refused, Reason::Oversize]),
+            (3, &[Reason::Rounds, Reason::Cost]),
+            (4, &[Reason::Provider]),
+            (6, &[Reason::Storage]),
+            (130, &[Reason::Interrupted]),
+        ] {
+            for reason in reasons {
+                assert_eq!(Exit::of(*reason) as u8, codes, "{}", reason.word());
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_is_one_line_with_its_causes() {
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(Failure::from(pipe).is_broken_pipe());
+        let sandbox = ConfigError::from(MeaningError::Sandbox("workspace".to_owned()));
+        let failure = Failure::from(sandbox);
+        assert_eq!(failure.exit, Exit::Sandbox);
+        assert_eq!(
+            failure.line(),
+            "settings cannot be used: sandbox `workspace` cannot be enforced by this version, \
+             which knows only `off`"
+        );
+    }
+}

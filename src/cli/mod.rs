@@ -1,0 +1,333 @@
+//! The command line: what can be typed, and what each command is given.
+//!
+//! The commands themselves stand one in a file. Everything they read of the process arrives in
+//! [`Process`]; everything they show goes through [`term::Term`].
+
+pub(crate) mod exit;
+pub(crate) mod term;
+pub(crate) mod run;
+
+use std::io::{self, IsTerminal as _};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use undertext::address::Address;
+use undertext::config::{Environment, Given, Sections, Sources};
+
+use crate::cli::term::{Term, Terminals};
+
+/// Runs a coding agent without a screen, and never forgets what it did.
+#[derive(Debug, Parser)]
+#[command(name = "undertext", version, help_template = HELP, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const HELP: &str = "\
+{about}
+
+Usage: undertext COMMAND [OPTIONS]
+
+Do:
+  run      Give a task to a model and let it work with tools until it is done
+  demo     Watch a full run without key or network
+
+Look:
+  list     List the runs
+  show     See one run at a glance
+  print    Read a run from its beginning
+  replay   Rebuild what was sent, round by round, and verify it
+
+Options:
+{options}
+
+Begin with `undertext demo`. `undertext COMMAND --help` says more about a command.
+RUN is an id, its beginning or its end, a path to a transcript, or `last`.
+";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give a task to a model and let it work with tools until it is done
+    Run(RunArgs),
+    /// Watch a full run without key or network
+    Demo(DemoArgs),
+    /// List the runs
+    List(ListArgs),
+    /// See one run at a glance
+    Show(ShowArgs),
+    /// Read a run from its beginning
+    Print(PrintArgs),
+    /// Rebuild what was sent, round by round, and verify it
+    Replay(ReplayArgs),
+}
+
+/// Where settings come from.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SettingArgs {
+    /// Keep transcripts in this directory
+    #[arg(long, value_name = "DIR")]
+    transcripts: Option<PathBuf>,
+    /// Read settings from this file; later files win
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    // Given as `help`: what looks like code in it would need marks that a terminal shows.
+    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(help = "Change one setting, such as compaction.auto.min_rounds=8")]
+    set: Vec<String>,
+}
+
+impl SettingArgs {
+    /// The sources of settings, with what other flags say.
+    pub(crate) fn sources(&self, environment: &Environment, mut flags: Sections) -> Sources {
+        if let Some(dir) = &self.transcripts {
+            flags.transcripts.dir = Given::value(Some(dir.clone()));
+        }
+        Sources {
+            environment: environment.clone(),
+            files: self.config.clone(),
+            set: self.set.clone(),
+            flags,
+        }
+    }
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunArgs {
+    /// What to do, in your words; `-` reads it from standard input
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    /// The model, as the server knows it
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    #[arg(long, value_name = "URL")]
+    #[arg(help = "The server [default: $OPENAI_BASE_URL or https://api.openai.com/v1]")]
+    pub(crate) base_url: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    #[arg(help = "The variable with its key [default: OPENAI_API_KEY; none with --base-url]")]
+    pub(crate) api_key_env: Option<String>,
+    /// Where the model works [default: the current directory]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Take up this run again; a task is what you say next
+    #[arg(long, value_name = "RUN", conflicts_with = "continue_last")]
+    pub(crate) resume: Option<String>,
+    /// Take up the newest run of this workspace again
+    #[arg(long = "continue")]
+    pub(crate) continue_last: bool,
+    /// End after this many requests, resumable [default: 500]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rounds: Option<NonZeroU32>,
+    /// What tools may do; for now only `off`: they run with your own rights
+    #[arg(long, value_name = "MODE")]
+    pub(crate) sandbox: Option<String>,
+    /// Write one JSON object a line: first the run, then its entries, last the totals
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  undertext run -m gpt-5 \"make the failing test pass\"
+  undertext run --base-url http://127.0.0.1:11434/v1 -m qwen3 \"explain src/main.rs\"
+  undertext run --continue \"now update the changelog\"
+
+Exit codes: 0 the model ended its work, 1 it ended without finishing, 2 wrong usage or settings,
+3 a limit, 4 the provider failed for good, 5 no sandbox, 6 the transcript is damaged or in use,
+130 and 143 interrupted. `undertext run --resume RUN` goes on where a run ended.";
+
+impl RunArgs {
+    /// What the flags say of settings.
+    pub(crate) fn flags(&self) -> Sections {
+        let mut flags = Sections::default();
+        let text = |flag: &Option<String>| {
+            flag.clone()
+                .map_or_else(Given::default, |text| Given::value(Some(text)))
+        };
+        flags.model.name = text(&self.model);
+        flags.model.base_url = text(&self.base_url);
+        flags.model.api_key_env = text(&self.api_key_env);
+        if let Some(rounds) = self.max_rounds {
+            flags.limits.rounds = Given::value(Some(rounds));
+        }
+        if let Some(mode) = &self.sandbox {
+            flags.sandbox.mode = Given::value(mode.clone());
+        }
+        flags
+    }
+}
+
+/// `demo`
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// Write a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// `print`
+#[derive(Debug, Args)]
+pub(crate) struct PrintArgs {
+    /// The run
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// Write the transcript's entries, one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// `replay`
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The run
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// Only say whether every request can be rebuilt as it was sent
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Show the request as it was sent there, such as r12, e40 or last
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        allow_hyphen_values = true,
+        conflicts_with = "verify"
+    )]
+    pub(crate) at: Option<Address>,
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// What a command may know of the process it runs in.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// The variables. What is not UTF-8 has its wrong parts replaced.
+    pub(crate) environment: Environment,
+    /// The working directory.
+    pub(crate) directory: io::Result<PathBuf>,
+}
+
+impl Process {
+    /// The process that this is.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the environment and the working directory are read"
+    )]
+    pub(crate) fn this() -> Self {
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        Self {
+            environment: std::env::vars_os()
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+            directory: std::env::current_dir(),
+        }
+    }
+
+    /// Its standard streams.
+    pub(crate) fn term(&self) -> Term {
+        let (out, err) = (io::stdout(), io::stderr());
+        let is_set = |name| {
+            self.environment
+                .get(name)
+                .is_some_and(|text| !text.is_empty())
+        };
+        let dumb = self
+            .environment
+            .get("TERM")
+            .is_some_and(|term| term == "dumb");
+        let terminals = Terminals {
+            out: out.is_terminal(),
+            err: err.is_terminal() && !dumb,
+            colour: !dumb && !is_set("NO_COLOR"),
+            columns: self.environment.get("COLUMNS").and_then(|n| n.parse().ok()),
+        };
+        Term::new(Box::new(out), Box::new(err), terminals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_consistent_and_all_in_the_help() {
+        let mut cli = Cli::command();
+        cli.clone().debug_assert();
+        let help = cli.render_help().to_string();
+        for command in cli.get_subcommands() {
+            let line = format!(
+                "\n  {:8} {}\n",
+                command.get_name(),
+                command.get_about().unwrap()
+            );
+            assert!(help.contains(&line), "{line} in {help}");
+        }
+    }
+
+    #[test]
+    fn flags_are_settings() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+        let line = "undertext run task -m m --base-url http://h --max-rounds 3 --transcripts d";
+        let Ok(Command::Run(args)) = parse(line) else {
+            panic!("{line}")
+        };
+        let sources = args.settings.sources(&Environment::new(), args.flags());
+        let settings = undertext::config::load(&sources).unwrap();
+        assert_eq!(settings.model.name.as_deref(), Some("m"));
+        assert_eq!(settings.server.base_url.as_deref(), Some("http://h"));
+        assert_eq!(settings.policy.limits.rounds, Some(3));
+        assert_eq!(settings.transcripts.dir, Some("d".into()));
+        for wrong in [
+            "undertext run --resume a --continue",
+            "undertext run --max-rounds 0",
+            "undertext replay --at nowhere",
+            "undertext replay --at 5 --verify",
+            "undertext walk",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse("undertext replay last --at -3").is_ok());
+    }
+}
