@@ -1,6 +1,8 @@
 //! All integration tests, in one binary.
 
 #[cfg(test)]
+mod map;
+#[cfg(test)]
 mod draft;
 #[cfg(test)]
 mod generate;
