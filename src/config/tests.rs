@@ -96,6 +96,52 @@ fn every_key_stands_in_the_example() {
     }
 }
 
+/// Another value than the one that is built in, as text.
+fn another(key: &str, built_in: &serde_json::Value) -> String {
+    use serde_json::Value;
+    let text = match (key, built_in) {
+        ("model.base_url", _) => "https://server/v1",
+        ("model.api", _) => "responses",
+        ("model.prices.input" | "model.prices.output", _) => "2.5",
+        ("compaction.estimate", _) => "chars",
+        ("compaction.default_rule", _) => "light",
+        ("compaction.auto.on_failure", _) => "stop",
+        ("compaction.rules.default.reasoning" | "compaction.rules.default.tools", _) => "keep",
+        ("compaction.rules.default.summary", _) => "{}",
+        ("limits.wall_time", _) => "7s",
+        ("transcripts.sync", _) => "none",
+        (_, Value::Bool(true)) => "false",
+        (_, Value::Number(number)) if number.is_f64() => "0.125",
+        (_, Value::Null | Value::Number(_)) => "7",
+        (_, Value::Array(_)) => "[Bash]",
+        (_, Value::String(time)) if time.parse::<Duration>().is_ok() => "7s",
+        _ => panic!("{key}"),
+    };
+    text.to_owned()
+}
+
+#[test]
+fn every_key_changes_something() {
+    let example: serde_json::Value = serde_saphyr::from_str(EXAMPLE).unwrap();
+    for key in Sections::all_keys() {
+        let key = key.replace("rules.<name>", "rules.default");
+        // The mode has no other value yet, a part of the prices alone is refused, and tools are
+        // tested by themselves.
+        if key == "sandbox.mode" || key.starts_with("tools.") {
+            continue;
+        }
+        let built_in = key.split('.').fold(&example, |value, key| &value[key]);
+        let change = format!("{key}={}", another(&key, built_in));
+        let base: &[&str] = if key.starts_with("model.prices") {
+            &["model.prices.input=1", "model.prices.output=1"]
+        } else {
+            &[]
+        };
+        let changed = from_set(&[base, &[&change]].concat()).unwrap();
+        assert_ne!(changed, from_set(base).unwrap(), "{change}");
+    }
+}
+
 #[test]
 fn later_sources_win() {
     let own = "model: { name: own, api: responses, profile: own, temperature: 1, max_output_tokens: 1 }\n\
