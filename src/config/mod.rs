@@ -9,6 +9,7 @@ mod section;
 mod value;
 mod read;
 mod settings;
+mod server;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +22,8 @@ pub use section::{
     ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection, Sections,
     SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
-pub use settings::{
-    Endpoint, EndpointError, Key, ModelSettings, Server, Settings, SyncMode, Timeouts,
-    ToolSettings, Transcripts,
-};
+pub use server::{Endpoint, EndpointError, Key, Server};
+pub use settings::{ModelSettings, Settings, SyncMode, Timeouts, ToolSettings, Transcripts};
 pub use value::{Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, Usd, ValueError};
 
 /// The variables of the process.
