@@ -5,6 +5,8 @@
 
 pub(crate) mod exit;
 pub(crate) mod term;
+pub(crate) mod amount;
+pub(crate) mod entry;
 pub(crate) mod run;
 
 use std::io::{self, IsTerminal as _};

@@ -111,10 +111,10 @@ struct Stream {
 }
 
 impl Stream {
-    fn line(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+    fn line<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         let mut line = String::new();
         for (look, text) in pieces {
-            let text = visible(text);
+            let text = visible(text.as_ref());
             match look.code().filter(|_| self.colour) {
                 Some(code) => write!(line, "\x1b[{code}m{text}\x1b[0m").ok(),
                 None => write!(line, "{text}").ok(),
@@ -168,7 +168,7 @@ impl Term {
     }
 
     /// Writes a line to standard output.
-    pub(crate) fn print(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+    pub(crate) fn print<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         self.clear_live()?;
         self.out.line(pieces)
     }
@@ -191,7 +191,7 @@ impl Term {
     }
 
     /// Writes a line to standard error.
-    pub(crate) fn say(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+    pub(crate) fn say<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         self.clear_live()?;
         self.err.line(pieces)
     }

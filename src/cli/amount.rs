@@ -1,0 +1,71 @@
+//! Numbers as people read them.
+
+/// A number with its thousands apart: `118,000`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number and its noun: `1 call`, `2 calls`.
+pub(crate) fn of(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number))
+}
+
+/// A length of time: `300 ms`, `2.1 s`, `5m 03s`, `2h 05m`.
+pub(crate) fn time(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{seconds}.{} s", ms % 1_000 / 100),
+        60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3_600.. => format!("{}h {:02}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// Money: `$0.0123`, `$12.34`.
+pub(crate) fn money(usd_micro: u64) -> String {
+    let dollars = usd_micro / 1_000_000;
+    let rest = usd_micro % 1_000_000;
+    if dollars == 0 {
+        format!("$0.{:04}", rest / 100)
+    } else {
+        format!("${}.{:02}", count(dollars), rest / 10_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_for_people() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!([of(1, "call"), of(0, "call")], ["1 call", "0 calls"]);
+        for (ms, text) in [
+            (300, "300 ms"),
+            (2_149, "2.1 s"),
+            (303_000, "5m 03s"),
+            (7_500_000, "2h 05m"),
+        ] {
+            assert_eq!(time(ms), text);
+        }
+        for (micro, text) in [(12_345, "$0.0123"), (12_345_678, "$12.34")] {
+            assert_eq!(money(micro), text);
+        }
+    }
+}
