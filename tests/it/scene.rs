@@ -7,7 +7,6 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Finished, Task};
 use undertext::exchange::{Effect, Hint, ToolMeta, Treatment};
-use undertext::id::RunId;
 use undertext::model::Model;
 use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
 use undertext::setup::{self, Api, Models, Parameters, Policy, Profile, Setup, Wire};
@@ -140,9 +139,4 @@ pub(crate) fn toolbox() -> Toolbox {
 /// An agent with the test tools.
 pub(crate) fn agent(window: u64, policy: Policy, model: impl Model + 'static) -> Agent {
     Agent::new(setup(window, policy), Arc::new(model), toolbox())
-}
-
-/// The id of a run that a fixed clock names first.
-pub(crate) fn first_run() -> RunId {
-    Clock::fixed(BEGIN).new_run()
 }
