@@ -15,8 +15,6 @@ use crate::overlay::{Hide, Layer, Stub};
 pub(super) struct Item {
     /// The user entry or the response.
     pub(super) entry: EntryId,
-    /// Summaries that cover it.
-    pub(super) summaries: Cover,
     /// What it is.
     pub(super) kind: Kind,
 }
@@ -57,16 +55,9 @@ pub(super) enum Change {
     Attachment(usize),
     /// The whole round is hidden.
     Round,
-    /// A summary covers the item.
-    Summary,
 }
 
 impl Item {
-    /// The summary that the item is read in, if any.
-    pub(super) fn summary(&self) -> Option<EntryId> {
-        self.summaries.newest()
-    }
-
     /// Its calls; none for a user entry.
     pub(super) fn calls(&self) -> &[CallState] {
         match &self.kind {
@@ -75,13 +66,12 @@ impl Item {
         }
     }
 
-    /// The overlay that leaves the whole item out, by a summary or by hiding its round.
-    pub(super) fn covered(&self) -> Option<EntryId> {
-        let hidden = match &self.kind {
+    /// The overlay that hides the whole round, if any.
+    pub(super) fn hidden(&self) -> Option<EntryId> {
+        match &self.kind {
             Kind::Response { hidden, .. } => hidden.newest(),
             Kind::User(_) => None,
-        };
-        self.summary().or(hidden)
+        }
     }
 
     /// Whether the call at this index is left out whole while its round still reads.
@@ -92,7 +82,6 @@ impl Item {
 
     fn lay(&mut self, overlay: EntryId, change: Change) {
         match (change, &mut self.kind) {
-            (Change::Summary, _) => self.summaries.lay(overlay),
             (Change::Attachment(index), Kind::User(attachments)) => {
                 if let Some(attachment) = attachments.get_mut(index) {
                     attachment.lay(overlay);
@@ -111,7 +100,6 @@ impl Item {
     }
 
     fn retract(&mut self, overlay: EntryId) {
-        self.summaries.retract(overlay);
         match &mut self.kind {
             Kind::User(attachments) => {
                 for attachment in attachments {
@@ -140,11 +128,7 @@ pub(super) struct Items(Vec<Arc<Item>>);
 impl Items {
     /// Appends an item and returns its index.
     pub(super) fn push(&mut self, entry: EntryId, kind: Kind) -> usize {
-        self.0.push(Arc::new(Item {
-            entry,
-            summaries: Cover::default(),
-            kind,
-        }));
+        self.0.push(Arc::new(Item { entry, kind }));
         self.0.len() - 1
     }
 
@@ -203,10 +187,8 @@ impl Items {
         match layer {
             Layer::Stub(stub) => self.resolve_stub(stub),
             Layer::Hide(hide) => self.resolve_hide(hide),
-            Layer::Summary(summary) => self
-                .within(summary.span)
-                .map(|item| (item, Change::Summary))
-                .collect(),
+            // Summaries cover ranges: bands keep them.
+            Layer::Summary(_) => Vec::new(),
             Layer::Show(show) => {
                 let calls = show.calls.iter().filter_map(|call| self.call(*call));
                 calls

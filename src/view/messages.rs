@@ -32,18 +32,15 @@ impl View {
         let Some(item) = self.items.get(index) else {
             return Vec::new();
         };
-        if let Some(summary) = item.summary() {
-            let here = self
-                .bands
-                .get(&summary)
-                .is_some_and(|band| band.place == Some(index));
+        if let Some(summary) = self.bands.winner(index) {
+            let here = self.bands.place(summary) == Some(index);
             return if here {
                 vec![Part::Summary(summary)]
             } else {
                 Vec::new()
             };
         }
-        if item.covered().is_some() {
+        if item.hidden().is_some() {
             return Vec::new();
         }
         match &item.kind {

@@ -7,6 +7,7 @@
 //! a copy.
 
 mod aging;
+mod bands;
 mod item;
 mod ledger;
 mod messages;
@@ -16,7 +17,6 @@ mod request;
 mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use aging::json_chars;
@@ -34,6 +34,7 @@ use crate::setup::{Policy, Setup, Wire};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Estimate, Event, Transcript, User};
 use crate::wire::chat;
+use bands::Bands;
 use item::{CallState, Item, Items, Kind};
 use pieces::{Part, Piece, Pieces};
 
@@ -47,7 +48,7 @@ pub struct View {
     /// Items with a call that is not answered.
     open: BTreeSet<usize>,
     /// Summaries that are not retracted.
-    bands: BTreeMap<EntryId, Band>,
+    bands: Bands,
     /// Other overlays that are not retracted.
     laid: BTreeSet<EntryId>,
     pieces: Pieces,
@@ -56,17 +57,6 @@ pub struct View {
     ledger: Ledger,
     aging: Aging,
     work: Work,
-}
-
-/// A summary that is not retracted.
-#[derive(Clone, Debug)]
-struct Band {
-    /// The items it covers.
-    items: Range<usize>,
-    /// The first item it wins, where it stands; `None` if it wins none.
-    place: Option<usize>,
-    /// Whether there is anything to show again.
-    carries: bool,
 }
 
 /// What the view has done, for tests and benchmarks: counts that must not grow with the transcript.
@@ -207,91 +197,64 @@ impl View {
         if item.calls().iter().all(|call| call.result.is_some()) {
             self.open.remove(&index);
         }
-        if item.covered().is_none() && !item.hides_call(call) {
+        if self.covered(index).is_none() && !item.hides_call(call) {
             self.age(result.call);
         }
     }
 
     fn lay(&mut self, id: EntryId, overlay: &Overlay) {
-        let changes = self.items.resolve(&overlay.layer);
-        self.work.visited += changes.len() as u64;
-        let mut affected: BTreeSet<usize> = BTreeSet::new();
-        let mut moved: BTreeSet<EntryId> = BTreeSet::new();
-        for (index, change) in changes {
-            if matches!(change, item::Change::Summary) {
-                moved.extend(self.items.get(index).and_then(Item::summary));
-            }
+        if let Layer::Summary(summary) = &overlay.layer {
+            let items = self.items.within(summary.span);
+            let before = self.bands.places();
+            let carries = self.carry_text(id, &summary.carry).is_some();
+            self.bands.lay(id, items.clone(), carries);
+            // What read there reads no more; all else within was covered already.
+            let mut affected = self.pieces.items_within(&items);
+            self.moved(&before, &mut affected);
+            self.rebuild(&affected);
+            return;
+        }
+        self.laid.insert(id);
+        let mut affected = BTreeSet::new();
+        for (index, change) in self.items.resolve(&overlay.layer) {
             self.items.lay(index, id, change);
             affected.insert(index);
         }
-        if let Layer::Summary(summary) = &overlay.layer {
-            let items = match (affected.first(), affected.last()) {
-                (Some(first), Some(last)) => *first..*last + 1,
-                _ => 0..0,
-            };
-            let carries = self.carry_text(id, &summary.carry).is_some();
-            self.bands.insert(
-                id,
-                Band {
-                    place: items.clone().next(),
-                    items,
-                    carries,
-                },
-            );
-        } else {
-            self.laid.insert(id);
-        }
-        self.moved(moved, &mut affected);
         self.rebuild(&affected);
     }
 
     fn retract(&mut self, id: EntryId) {
-        let band = self.bands.remove(&id);
-        if band.is_none() && !self.laid.remove(&id) {
-            return;
+        let before = self.bands.places();
+        if let Some(items) = self.bands.retract(id) {
+            let mut affected = items.collect();
+            self.moved(&before, &mut affected);
+            self.rebuild(&affected);
+        } else if self.laid.remove(&id) {
+            let layer = self.overlay(id).map(|overlay| overlay.layer.clone());
+            let changes = layer
+                .map(|layer| self.items.resolve(&layer))
+                .unwrap_or_default();
+            let affected: BTreeSet<usize> = changes.into_iter().map(|(index, _)| index).collect();
+            for index in &affected {
+                self.items.retract(*index, id);
+            }
+            self.rebuild(&affected);
         }
-        let layer = match self.overlay(id) {
-            Some(overlay) => overlay.layer.clone(),
-            None => return,
-        };
-        let mut affected: BTreeSet<usize> = match band {
-            Some(band) => band.items.collect(),
-            None => self
-                .items
-                .resolve(&layer)
-                .into_iter()
-                .map(|(index, _)| index)
-                .collect(),
-        };
-        self.work.visited += affected.len() as u64;
-        let mut moved = BTreeSet::new();
-        for index in &affected {
-            self.items.retract(*index, id);
-            moved.extend(self.items.get(*index).and_then(Item::summary));
-        }
-        self.moved(moved, &mut affected);
-        self.rebuild(&affected);
     }
 
-    /// Finds anew where these summaries stand, and adds the places they left and took.
-    fn moved(&mut self, summaries: BTreeSet<EntryId>, affected: &mut BTreeSet<usize>) {
-        for id in summaries {
-            let Some(band) = self.bands.get(&id) else {
-                continue;
-            };
-            let wins = |index: &usize| self.items.get(*index).and_then(Item::summary) == Some(id);
-            let place = band.items.clone().find(wins);
-            self.work.visited += (place.unwrap_or(band.items.end) - band.items.start) as u64;
-            if place != band.place {
-                affected.extend(band.place.into_iter().chain(place));
-                if let Some(band) = self.bands.get_mut(&id) {
-                    band.place = place;
-                }
-            }
+    /// Adds the places that summaries left and took to the items that read differently.
+    fn moved(&self, before: &BTreeMap<EntryId, usize>, affected: &mut BTreeSet<usize>) {
+        let after = self.bands.places();
+        for (one, other) in [(before, &after), (&after, before)] {
+            let moved = one
+                .iter()
+                .filter(|(id, place)| other.get(id) != Some(place));
+            affected.extend(moved.map(|(_, place)| *place));
         }
     }
 
     fn rebuild(&mut self, affected: &BTreeSet<usize>) {
+        self.work.visited += affected.len() as u64;
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.replace(affected, |index| self.parts(index));
         self.pieces = pieces;
@@ -301,17 +264,12 @@ impl View {
 
     /// Puts what is carried, and the assistant's word, behind the last summary.
     fn set_between(&mut self) {
-        let standing = self
-            .bands
-            .iter()
-            .filter_map(|(id, band)| Some((band.place?, *id, band)));
-        let Some((place, _, _)) = standing.clone().max_by_key(|(place, ..)| *place) else {
+        let places = self.bands.places();
+        let Some(place) = places.values().max().copied() else {
             return self.pieces.set_between(0, &[]);
         };
-        let newest = standing.max_by_key(|(_, id, _)| *id);
-        let carry = newest
-            .filter(|(_, _, band)| band.carries)
-            .map(|(_, id, _)| Part::Carry(id));
+        let newest = places.keys().max().copied();
+        let carry = newest.filter(|id| self.bands.carries(*id)).map(Part::Carry);
         // After the last summary no other follows, so the user speaks there or nobody.
         let ends = self.pieces.next_part(place) == Some(Part::User);
         let parts: Vec<Part> = carry
@@ -437,11 +395,8 @@ impl View {
 
     /// The summaries in place, in the order they are read.
     pub fn summaries(&self) -> Vec<Standing<'_>> {
-        let mut places: Vec<_> = self
-            .bands
-            .iter()
-            .filter_map(|(id, band)| Some((band.place?, *id)))
-            .collect();
+        let places = self.bands.places().into_iter();
+        let mut places: Vec<_> = places.map(|(id, place)| (place, id)).collect();
         places.sort_unstable();
         places
             .into_iter()
@@ -463,7 +418,7 @@ impl View {
 
     /// The overlays that are not retracted, oldest first.
     pub fn overlays(&self) -> Vec<EntryId> {
-        let mut all: Vec<EntryId> = self.bands.keys().chain(&self.laid).copied().collect();
+        let mut all: Vec<EntryId> = self.bands.all().chain(self.laid.iter().copied()).collect();
         all.sort_unstable();
         all
     }
@@ -480,41 +435,33 @@ impl View {
 
     /// How the result of a call reads; `None` if it is covered with its whole round, or open.
     pub fn reads(&self, call: CallId) -> Option<Reads> {
-        let (item, index) = self.items.call(call)?;
-        let item = self.items.get(item)?;
-        let state = item.calls().get(index)?;
-        state.result?;
-        if item.covered().is_some() {
-            None
-        } else {
-            Some(state.layers.result())
-        }
+        let state = self.uncovered(call)?;
+        state.result.map(|_| state.layers.result())
     }
 
     /// How the arguments of a call read; `None` if it is covered with its whole round.
     pub fn reads_arguments(&self, call: CallId) -> Option<Reads> {
+        self.uncovered(call).map(|state| state.layers.arguments())
+    }
+
+    /// A call whose round is not covered.
+    fn uncovered(&self, call: CallId) -> Option<&CallState> {
         let (item, index) = self.items.call(call)?;
-        let item = self.items.get(item)?;
-        let state = item.calls().get(index)?;
-        if item.covered().is_some() {
-            None
-        } else {
-            Some(state.layers.arguments())
-        }
+        let state = self.items.get(item)?.calls().get(index)?;
+        self.covered(item).is_none().then_some(state)
     }
 
     /// Whether the reasoning of a response reads.
     pub fn reads_reasoning(&self, response: EntryId) -> bool {
-        let item = self
-            .items
-            .index(response)
-            .and_then(|index| self.items.get(index));
-        item.is_some_and(|item| match &item.kind {
-            Kind::Response { reasoning, .. } => {
-                item.covered().is_none() && reasoning.newest().is_none()
+        let Some(index) = self.items.index(response) else {
+            return false;
+        };
+        match self.items.get(index).map(|item| &item.kind) {
+            Some(Kind::Response { reasoning, .. }) => {
+                self.covered(index).is_none() && reasoning.newest().is_none()
             }
-            Kind::User(_) => false,
-        })
+            Some(Kind::User(_)) | None => false,
+        }
     }
 
     /// Whether an automatic stub or hide must leave a call alone: a standing `show` names it.
@@ -526,7 +473,13 @@ impl View {
 
     /// The summary or hidden round that an item of the conversation is covered by.
     pub fn covered_by(&self, entry: EntryId) -> Option<EntryId> {
-        self.items.get(self.items.index(entry)?)?.covered()
+        self.covered(self.items.index(entry)?)
+    }
+
+    /// The overlay that leaves a whole item out, by a summary or by hiding its round.
+    fn covered(&self, index: usize) -> Option<EntryId> {
+        let hidden = || self.items.get(index).and_then(Item::hidden);
+        self.bands.winner(index).or_else(hidden)
     }
 
     /// Whether what an entry says reads in full.

@@ -5,6 +5,7 @@
 //! piece in the middle changes, the bytes of those behind it are copied, not rendered again.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::id::EntryId;
 use crate::meter::Chars;
@@ -128,6 +129,12 @@ impl Pieces {
     pub(super) fn chars_from(&self, item: usize) -> Chars {
         let pieces = self.list[self.place(item)..].iter();
         pieces.fold(Chars::default(), |sum, piece| sum + piece.chars)
+    }
+
+    /// The items of a range that have messages.
+    pub(super) fn items_within(&self, items: &Range<usize>) -> BTreeSet<usize> {
+        let pieces = &self.list[self.place(items.start)..self.place(items.end)];
+        pieces.iter().map(|piece| piece.item).collect()
     }
 
     /// The index of the first piece of an item, or of the first behind it.

@@ -94,7 +94,8 @@ fn equals_the_literal_rule(storage: &MemoryStorage, keep_recent: usize) -> usize
                 count += 1;
             }
             Event::Request(request) if request.purpose == Purpose::Round => {
-                if laid.take().is_none() {
+                let looked = laid.take();
+                if looked.is_none() {
                     let expected = literal(&oracle::messages(&entries[..place]), keep_recent);
                     assert!(
                         expected.is_empty(),
