@@ -75,6 +75,19 @@ pub struct Model {
     pub parameters: Parameters,
 }
 
+impl Model {
+    /// The model of this name, spoken to as plain OpenAI, its window not known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            api: Api::default(),
+            profile: Profile::default(),
+            window: None,
+            parameters: Parameters::default(),
+        }
+    }
+}
+
 /// The protocol a model is spoken to in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -64,6 +64,20 @@ pub struct Run {
     pub parent: Option<Parent>,
 }
 
+impl Run {
+    /// A run of this version of the program, in this workspace.
+    pub fn new(run: RunId, workspace: impl Into<String>) -> Self {
+        Self {
+            format: crate::transcript::FORMAT,
+            run,
+            workspace: workspace.into(),
+            generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
+            name: None,
+            parent: None,
+        }
+    }
+}
+
 /// Where a run was forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {

@@ -9,10 +9,10 @@ use undertext::agent::{Agent, AgentError, Finished, Task};
 use undertext::exchange::{Effect, Hint, ToolMeta, Treatment};
 use undertext::model::Model;
 use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
-use undertext::setup::{self, Api, Models, Parameters, Policy, Profile, Setup, Wire};
+use undertext::setup::{self, Models, Policy, Setup, Wire};
 use undertext::tools::{Compact, Outcome, Recall, Tool, Toolbox, typed};
 use undertext::transcript::jsonl::{Item, Reader};
-use undertext::transcript::{At, Entry, FORMAT, Run};
+use undertext::transcript::{At, Entry, Run};
 
 /// The moment at which every stage begins.
 pub(crate) const BEGIN: At = At(1_795_291_200_000);
@@ -20,11 +20,8 @@ pub(crate) const BEGIN: At = At(1_795_291_200_000);
 /// A model of this window, plain in every other respect.
 pub(crate) fn model(window: u64) -> setup::Model {
     setup::Model {
-        name: "scripted".to_owned(),
-        api: Api::Chat,
-        profile: Profile::default(),
         window: Some(window),
-        parameters: Parameters::default(),
+        ..setup::Model::named("scripted")
     }
 }
 
@@ -49,12 +46,8 @@ pub(crate) fn setup(window: u64, policy: Policy) -> Setup {
 /// The first entry of a run.
 pub(crate) fn run(clock: &Clock) -> Run {
     Run {
-        format: FORMAT,
-        run: clock.new_run(),
-        workspace: "/w".to_owned(),
         generator: "undertext test".to_owned(),
-        name: None,
-        parent: None,
+        ..Run::new(clock.new_run(), "/w")
     }
 }
 
