@@ -26,6 +26,10 @@ pub const CUT_CALL: &str = "[undertext] Your reply was cut off at the limit of o
      this call did not run. Make it again with shorter arguments, or split the work into smaller \
      steps.";
 
+/// The result of a call in a reply that a content filter ended or the model took back.
+pub const UNSOUND_CALL: &str =
+    "[undertext] Your reply was not completed, so this call did not run.";
+
 /// The result of a call whose neighbour was malformed.
 pub const NEIGHBOUR_MALFORMED: &str = "not run: another call of this reply was malformed";
 

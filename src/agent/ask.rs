@@ -11,6 +11,7 @@ use crate::model::{self, Delta, Reply};
 use crate::record::{Recorder, Stopwatch};
 use crate::setup::{Role, Setup};
 use crate::step::{self, Ask};
+use crate::transcript::jsonl;
 use crate::transcript::{Event, Fault, FaultClass, Purpose, Request, Speaker, User};
 use crate::view::View;
 use crate::wire::{Body, RENDERER};
@@ -60,15 +61,21 @@ impl Agent {
         let watch = recorder.clock().stopwatch();
         let sent = self.send(recorder, request, &ask.purpose, body, &watch);
         match cancel.run_until_cancelled(sent.instrument(span)).await {
-            Some(Answer::Reply(reply, first)) => self.reply(
-                recorder,
-                request,
-                reply,
-                ResponseTime {
-                    first,
-                    all: watch.ms(),
-                },
-            ),
+            Some(Answer::Reply(reply, first)) => {
+                let response = reply.answers(
+                    request,
+                    ResponseTime {
+                        first,
+                        all: watch.ms(),
+                    },
+                );
+                if fits_a_line(&response) {
+                    self.record(recorder, Event::Response(response))?;
+                    return Ok(());
+                }
+                let fault = model::Fault::new(FaultClass::Permanent, "the reply is too long");
+                self.fault(recorder, request, &ask.purpose, fault)
+            }
             Some(Answer::Fault(fault)) => self.fault(recorder, request, &ask.purpose, fault),
             // Cancelled: the request stays open, and is sent again when the run is taken up.
             None => Ok(()),
@@ -172,39 +179,6 @@ impl Agent {
         ))
     }
 
-    fn reply(
-        &self,
-        recorder: &mut Recorder,
-        request: EntryId,
-        reply: Box<Reply>,
-        ms: ResponseTime,
-    ) -> Result<(), AgentError> {
-        let Reply {
-            text,
-            reasoning,
-            calls,
-            ending,
-            finish,
-            usage,
-            model,
-            provider_request,
-        } = *reply;
-        let response = Response {
-            request,
-            text,
-            reasoning,
-            calls,
-            ending,
-            finish,
-            usage,
-            model,
-            provider_request,
-            ms: Some(ms),
-        };
-        self.record(recorder, Event::Response(response))?;
-        Ok(())
-    }
-
     fn fault(
         &self,
         recorder: &mut Recorder,
@@ -243,6 +217,19 @@ impl Agent {
         }
         Ok(())
     }
+}
+
+/// Whether a response can be recorded: no line we write is longer than the format allows.
+fn fits_a_line(response: &Response) -> bool {
+    let calls = response
+        .calls
+        .iter()
+        .map(|call| call.arguments.len() + call.name.len());
+    let raw = response.text.len() + calls.sum::<usize>();
+    // A character takes at most six bytes as JSON, so most replies need not be measured.
+    let most = jsonl::LINE_WRITTEN - 4096;
+    (raw * 6 < most && response.reasoning.is_empty())
+        || serde_json::to_vec(response).is_ok_and(|json| json.len() < most)
 }
 
 /// What comes of a request.

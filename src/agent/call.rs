@@ -183,8 +183,10 @@ impl Agent {
         let (Some(response), Some(call)) = (response, view.tool_call(id)) else {
             return error(words::NEIGHBOUR_MALFORMED.to_owned());
         };
-        if response.ending != Ending::Complete {
-            return error(words::CUT_CALL.to_owned());
+        match response.ending {
+            Ending::Complete => {}
+            Ending::Cut => return error(words::CUT_CALL.to_owned()),
+            Ending::Filtered | Ending::Refused => return error(words::UNSOUND_CALL.to_owned()),
         }
         let limit = self.setup.policy.limits.calls;
         if id.place > limit {

@@ -100,9 +100,12 @@ impl Agent {
     /// An agent of this model, with these tools. The tools' specs become part of the settings.
     pub fn new(mut setup: Setup, model: Arc<dyn Model>, toolbox: Toolbox) -> Self {
         let compacts = setup.policy.compaction.enabled && setup.policy.compaction.tool.enabled;
-        let mut specs = toolbox.specs();
-        specs.retain(|spec| compacts || spec.name != "Compact");
-        setup.wire.tools = specs;
+        let toolbox = if compacts {
+            toolbox
+        } else {
+            toolbox.without_compact()
+        };
+        setup.wire.tools = toolbox.specs();
         let models = Models {
             main: model,
             summary: None,
@@ -161,8 +164,10 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Finished, AgentError> {
         self.begin(recorder, task)?;
-        let span = tracing::info_span!("run", run = %recorder.run());
-        let reason = self.go(recorder, cancel).instrument(span).await?;
+        let run = tracing::info_span!("run", run = %recorder.run());
+        let number = recorder.view().rounds().turns().len();
+        let turn = tracing::info_span!(parent: &run, "turn", number);
+        let reason = self.go(recorder, cancel).instrument(turn).await?;
         let text = ending(recorder, reason);
         let totals = recorder.view().ledger().since_end;
         let begun = recorder.view().ledger().begun.unwrap_or_default();

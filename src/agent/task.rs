@@ -96,7 +96,11 @@ impl Agent {
         let mut left = chars.saturating_sub(text.chars().count() as u64);
         for attachment in &mut attachments {
             if let Some(short) = clip::clip_entry(&attachment.text, left.max(200), entry) {
-                recorder.keep(attachment.text.as_bytes())?;
+                let blob = recorder.keep(attachment.text.as_bytes())?;
+                attachment.clipped = Some(Clipped {
+                    bytes: attachment.text.len() as u64,
+                    blob,
+                });
                 attachment.text = short;
             }
             left = left.saturating_sub(attachment.text.chars().count() as u64);

@@ -4,7 +4,7 @@
 //! until the cache is cold anyway. As the first stage of an automatic pass it takes any gain.
 
 use crate::compaction::{Draft, Pass};
-use crate::id::{CallId, EntryId};
+use crate::id::CallId;
 use crate::meter::Chars;
 use crate::overlay::{Form, Layer, Origin, Size, Stub};
 use crate::transcript::At;
@@ -105,14 +105,15 @@ pub fn layer(view: &View) -> Option<Layer> {
     (!stub.results.is_empty()).then_some(Layer::Stub(stub))
 }
 
-/// The candidates that the model has seen.
+/// The candidates that the model has seen: those that stood in an answered request.
 fn sent(view: &View) -> impl Iterator<Item = (CallId, Candidate)> {
-    let asked = view
-        .ledger()
-        .round_asked
-        .map_or(EntryId(0), |(entry, _)| entry);
+    let answered = view
+        .rounds()
+        .answered()
+        .and_then(|round| round.requests.last().copied());
+    let answered = answered.unwrap_or_default();
     let candidates = view.aging().candidates().iter();
     candidates
-        .filter(move |(_, c)| c.result < asked)
+        .filter(move |(_, c)| c.result < answered)
         .map(|(call, candidate)| (*call, *candidate))
 }

@@ -15,15 +15,11 @@ use crate::words;
 pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
     let task = view.working().task.unwrap_or_default();
     let from = view.next_begin(task)?;
-    let newest = view.rounds().last()?;
-    let before = if newest.response.is_some() {
-        newest.number.checked_sub(1)?
-    } else {
-        newest.number
-    };
-    let closed = (1..=before)
-        .rev()
-        .find_map(|number| view.rounds().number(number)?.span())?;
+    let newest = view.rounds().answered()?;
+    let closed = view
+        .rounds()
+        .number(newest.number.checked_sub(1)?)?
+        .span()?;
     let span = Span::new(from, closed.to);
     if span.entries() == 0 {
         return None;

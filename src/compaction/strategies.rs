@@ -13,7 +13,7 @@ use crate::words;
 
 /// Responses of the conversation that still read, before the newest round, oldest first.
 pub(super) fn responses(view: &View) -> Vec<EntryId> {
-    let newest = view.rounds().last().and_then(|round| round.response);
+    let newest = view.rounds().answered().and_then(|round| round.response);
     let live = view.live().into_iter();
     live.filter(|entry| view.response(*entry).is_some() && Some(*entry) != newest)
         .collect()

@@ -71,7 +71,9 @@ pub fn ask(view: &View, span: Span, focus: Option<&str>) -> Option<Purpose> {
 /// The span of the next automatic summary: what came since the last one, up to the tail.
 pub fn span(view: &View, sizes: &Sizes) -> Option<Span> {
     let from = view.next_begin(boundary(view))?;
-    let rounds = view.rounds().within(Span::new(from, EntryId(u64::MAX)));
+    let newest = view.rounds().answered()?;
+    // Whatever the model has not seen yet stays, and so does the round before it.
+    let rounds = view.rounds().within(Span::new(from, newest.begins()));
     let kept = sizes
         .target
         .saturating_sub(sizes.fixed + sizes.summary + standing_tokens(view));

@@ -47,7 +47,7 @@ pub fn layers(view: &View) -> [Option<Layer>; 2] {
         ..Stub::default()
     };
     let (groups, writes) = groups(view);
-    let newest = view.rounds().last().and_then(|round| round.response);
+    let newest = view.rounds().answered().and_then(|round| round.response);
     for ((tool, key), readings) in &groups {
         // From new to old: the readings that no newer one holds.
         let mut standing: Vec<&Reading> = Vec::new();
@@ -99,7 +99,7 @@ fn groups(view: &View) -> (BTreeMap<Key, Vec<Reading>>, HashMap<Key, CallId>) {
         .collect();
     let mut groups: BTreeMap<Key, Vec<Reading>> = BTreeMap::new();
     let mut writes: HashMap<Key, CallId> = HashMap::new();
-    let newest = view.rounds().last().and_then(|round| round.response);
+    let newest = view.rounds().answered().and_then(|round| round.response);
     let live = responses(view).into_iter().chain(newest);
     for call in live.flat_map(|response| calls(view, response)) {
         let Some(tool) = view.tool_call(call) else {

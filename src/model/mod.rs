@@ -32,7 +32,8 @@ use futures::stream::BoxStream;
 pub use client::{ApiKey, Client, ClientError, Endpoint, Timeouts};
 pub use scripted::{Script, Scripted};
 
-use crate::exchange::{Ending, Reasoning, ToolCall, Usage};
+use crate::exchange::{Ending, Reasoning, Response, ResponseTime, ToolCall, Usage};
+use crate::id::EntryId;
 use crate::setup::Role;
 use crate::transcript::FaultClass;
 
@@ -118,6 +119,32 @@ impl Reply {
             text: text.into(),
             finish: Some("stop".to_owned()),
             ..Self::default()
+        }
+    }
+
+    /// The response that this reply is to a request.
+    pub fn answers(self, request: EntryId, ms: ResponseTime) -> Response {
+        let Self {
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            usage,
+            model,
+            provider_request,
+        } = self;
+        Response {
+            request,
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            usage,
+            model,
+            provider_request,
+            ms: Some(ms),
         }
     }
 

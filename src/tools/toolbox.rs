@@ -95,7 +95,14 @@ impl Toolbox {
         Ok(self)
     }
 
-    /// The specs, in the order they are sent.
+    /// The same tools without `Compact`, for runs that compact nothing by themselves.
+    #[must_use]
+    pub fn without_compact(mut self) -> Self {
+        self.tools.retain(|held| held.spec.name != "Compact");
+        self
+    }
+
+    /// The same tools and this one, they are sent.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|held| held.spec.clone()).collect()
     }

@@ -126,6 +126,9 @@ pub struct Attachment {
     pub media: String,
     /// Its text.
     pub text: String,
+    /// What was clipped from it at the edge, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clipped: Option<crate::exchange::Clipped>,
 }
 
 /// The body of a `request` entry. The request's bytes are never stored: they can be rebuilt.

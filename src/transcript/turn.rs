@@ -150,6 +150,16 @@ impl Rounds {
         self.all.last().map(Arc::as_ref)
     }
 
+    /// The newest round that has a response: the model has seen what was there before it.
+    pub fn answered(&self) -> Option<&Round> {
+        self.all
+            .iter()
+            .rev()
+            .take(2)
+            .find(|round| round.response.is_some())
+            .map(Arc::as_ref)
+    }
+
     /// The round that a request belongs to.
     pub fn of_request(&self, request: EntryId) -> Option<&Round> {
         let place = self

@@ -84,23 +84,25 @@ impl View {
     }
 
     fn ripen(&mut self) {
-        let micro = self
+        let keep = self
             .policy()
-            .map(|policy| policy.compaction.micro.clone())
-            .unwrap_or_default();
-        let keep = usize::try_from(micro.keep_recent).unwrap_or(usize::MAX);
+            .map_or(Micro::default().keep_recent, |policy| {
+                policy.compaction.micro.keep_recent
+            });
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX);
         while self.aging.recent.len() > keep {
             let Some(call) = self.aging.recent.pop_front() else {
                 return;
             };
             self.work.visited += 1;
-            if let Some(candidate) = self.candidate(call, &micro) {
+            if let Some(candidate) = self.candidate(call) {
                 self.aging.candidates.insert(call, candidate);
             }
         }
     }
 
-    fn candidate(&self, call: CallId, micro: &Micro) -> Option<Candidate> {
+    fn candidate(&self, call: CallId) -> Option<Candidate> {
+        let micro = &self.policy()?.compaction.micro;
         let (entry, result) = self.result_of(call)?;
         let tool = self.tool_call(call)?;
         let long = result

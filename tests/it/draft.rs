@@ -60,6 +60,7 @@ impl Draft {
             name: (*name).to_owned(),
             media: "text/plain".to_owned(),
             text: (*text).to_owned(),
+            clipped: None,
         });
         self.push(Event::User(User {
             origin,

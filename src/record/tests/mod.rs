@@ -29,6 +29,7 @@ fn user(text: &str) -> Event {
             name: "a.txt".to_owned(),
             media: "text/plain".to_owned(),
             text: "attached".to_owned(),
+            clipped: None,
         }],
         clipped: None,
     })
