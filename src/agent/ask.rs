@@ -1,5 +1,7 @@
 //! Asking a model: the request is recorded and durable, then sent; what comes back is recorded.
 
+use std::fmt::Write as _;
+
 use futures::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -200,11 +202,20 @@ impl Agent {
             wait_ms,
             "request failed"
         );
+        let mut message = fault.message;
+        if let (None, true, Some(asked)) = (wait_ms, fault.class.retried(), fault.wait_ms) {
+            write!(
+                message,
+                " (it asks to come back in {} s)",
+                asked.div_ceil(1000)
+            )
+            .ok();
+        }
         let entry = Fault {
             request,
             class: fault.class,
             status: fault.status,
-            message: fault.message,
+            message,
             attempt,
             wait_ms,
         };

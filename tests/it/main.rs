@@ -4,6 +4,7 @@
     clippy::wildcard_enum_match_arm,
     reason = "a test looks for one kind of entry among many"
 )]
+#![expect(clippy::format_collect, reason = "a test's texts are short")]
 
 #[cfg(test)]
 mod map;
@@ -27,3 +28,7 @@ mod resumed;
 mod micro;
 #[cfg(test)]
 mod long;
+#[cfg(test)]
+mod looped;
+#[cfg(test)]
+mod recalled;
