@@ -269,13 +269,23 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
             .unwrap_or_default(),
         Reason::Provider => format!("the provider failed for good: {fault}"),
         Reason::Oversize => {
-            let sizes = view.sizes();
-            let (fits, fixed) = sizes.map_or((0, 0), |sizes| (sizes.fits, sizes.fixed));
+            let Some(sizes) = view.sizes() else {
+                return String::new();
+            };
+            let grouped = words::grouped;
+            if sizes.fixed > sizes.trigger / 2 {
+                return format!(
+                    "instructions and tools alone take {} tokens, more than half of the {} from \
+                     which the context is compacted; use a model with a larger window or fewer \
+                     tools",
+                    grouped(sizes.fixed),
+                    grouped(sizes.trigger)
+                );
+            }
             format!(
-                "the next request takes {} tokens, {} of them instructions and tools; {} fit",
-                words::grouped(view.estimate().tokens),
-                words::grouped(fixed),
-                words::grouped(fits)
+                "the next request takes {} tokens and {} fit; what was handed in takes too much",
+                grouped(view.estimate().tokens),
+                grouped(sizes.fits)
             )
         }
         Reason::Stuck => match &view.ledger().failing {

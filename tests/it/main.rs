@@ -32,3 +32,5 @@ mod long;
 mod looped;
 #[cfg(test)]
 mod recalled;
+#[cfg(test)]
+mod compacted;
