@@ -13,6 +13,7 @@ mod ledger;
 mod messages;
 mod open;
 mod pieces;
+mod reads;
 mod request;
 mod sizes;
 
@@ -23,19 +24,19 @@ pub(crate) use aging::json_chars;
 pub use aging::{Aging, Candidate};
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
+pub use reads::Standing;
 pub use sizes::Sizes;
 
 use crate::exchange::{Message, Response, ToolResult};
 use crate::id::{CallId, EntryId, Span};
-use crate::meter::Chars;
-use crate::overlay::layers::{Cover, Reads};
-use crate::overlay::{Layer, Overlay, Summary};
+use crate::overlay::layers::Cover;
+use crate::overlay::{Layer, Overlay};
 use crate::setup::{Policy, Setup, Wire};
 use crate::transcript::turn::Rounds;
-use crate::transcript::{Entry, Estimate, Event, Transcript, User};
+use crate::transcript::{Entry, Event, Transcript, User};
 use crate::wire::chat;
 use bands::Bands;
-use item::{CallState, Item, Items, Kind};
+use item::{CallState, Items, Kind};
 use pieces::{Part, Piece, Pieces};
 
 /// The fold of the entries.
@@ -68,17 +69,6 @@ pub struct Work {
     pub rendered: u64,
     /// Bytes hashed.
     pub hashed: u64,
-}
-
-/// How a summary stands in the view.
-#[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
-    /// Its overlay.
-    pub overlay: EntryId,
-    /// The overlay's body.
-    pub laid: &'a Overlay,
-    /// The summary itself.
-    pub summary: &'a Summary,
 }
 
 impl View {
@@ -391,171 +381,6 @@ impl View {
         } else {
             None
         }
-    }
-
-    /// The summaries in place, in the order they are read.
-    pub fn summaries(&self) -> Vec<Standing<'_>> {
-        let places = self.bands.places().into_iter();
-        let mut places: Vec<_> = places.map(|(id, place)| (place, id)).collect();
-        places.sort_unstable();
-        places
-            .into_iter()
-            .filter_map(|(_, id)| self.standing(id))
-            .collect()
-    }
-
-    fn standing(&self, overlay: EntryId) -> Option<Standing<'_>> {
-        let laid = self.overlay(overlay)?;
-        let Layer::Summary(summary) = &laid.layer else {
-            return None;
-        };
-        Some(Standing {
-            overlay,
-            laid,
-            summary,
-        })
-    }
-
-    /// The overlays that are not retracted, oldest first.
-    pub fn overlays(&self) -> Vec<EntryId> {
-        let mut all: Vec<EntryId> = self.bands.all().chain(self.laid.iter().copied()).collect();
-        all.sort_unstable();
-        all
-    }
-
-    /// Entries that are pinned; `true` for those that read in full when they were.
-    pub fn pins(&self) -> &BTreeMap<EntryId, bool> {
-        &self.pins
-    }
-
-    /// Whether a pin protects this entry.
-    pub fn is_protected(&self, entry: EntryId) -> bool {
-        self.pins.get(&entry).copied().unwrap_or(false)
-    }
-
-    /// How the result of a call reads; `None` if it is covered with its whole round, or open.
-    pub fn reads(&self, call: CallId) -> Option<Reads> {
-        let state = self.uncovered(call)?;
-        state.result.map(|_| state.layers.result())
-    }
-
-    /// How the arguments of a call read; `None` if it is covered with its whole round.
-    pub fn reads_arguments(&self, call: CallId) -> Option<Reads> {
-        self.uncovered(call).map(|state| state.layers.arguments())
-    }
-
-    /// A call whose round is not covered.
-    fn uncovered(&self, call: CallId) -> Option<&CallState> {
-        let (item, index) = self.items.call(call)?;
-        let state = self.items.get(item)?.calls().get(index)?;
-        self.covered(item).is_none().then_some(state)
-    }
-
-    /// Whether the reasoning of a response reads.
-    pub fn reads_reasoning(&self, response: EntryId) -> bool {
-        let Some(index) = self.items.index(response) else {
-            return false;
-        };
-        match self.items.get(index).map(|item| &item.kind) {
-            Some(Kind::Response { reasoning, .. }) => {
-                self.covered(index).is_none() && reasoning.newest().is_none()
-            }
-            Some(Kind::User(_)) | None => false,
-        }
-    }
-
-    /// Whether an automatic stub or hide must leave a call alone: a standing `show` names it.
-    pub fn is_shown(&self, call: CallId) -> bool {
-        let found = self.items.call(call);
-        let state = found.and_then(|(item, index)| self.items.get(item)?.calls().get(index));
-        state.is_some_and(|state| state.layers.shown().is_some())
-    }
-
-    /// The summary or hidden round that an item of the conversation is covered by.
-    pub fn covered_by(&self, entry: EntryId) -> Option<EntryId> {
-        self.covered(self.items.index(entry)?)
-    }
-
-    /// The overlay that leaves a whole item out, by a summary or by hiding its round.
-    fn covered(&self, index: usize) -> Option<EntryId> {
-        let hidden = || self.items.get(index).and_then(Item::hidden);
-        self.bands.winner(index).or_else(hidden)
-    }
-
-    /// Whether what an entry says reads in full.
-    fn reads_in_full(&self, entry: EntryId) -> bool {
-        match self.transcript.get(entry).map(|entry| &entry.event) {
-            Some(Event::Result(result)) => self.reads(result.call) == Some(Reads::Full),
-            Some(_) => self.items.index(entry).is_some() && self.covered_by(entry).is_none(),
-            None => false,
-        }
-    }
-
-    /// The entries of the conversation that still read, oldest first: those not covered.
-    pub fn live(&self) -> Vec<EntryId> {
-        let mut live: Vec<EntryId> = Vec::new();
-        for piece in self.pieces.list() {
-            let Some(item) = self.items.get(piece.item) else {
-                continue;
-            };
-            let reads = matches!(piece.part, Part::User | Part::Assistant | Part::Result(_));
-            if reads && live.last() != Some(&item.entry) {
-                live.push(item.entry);
-            }
-        }
-        live
-    }
-
-    /// The characters of the next round's request, as far as calls are answered.
-    pub fn chars(&self) -> Chars {
-        self.pieces.chars()
-    }
-
-    /// The characters of a request without messages: instructions and tools.
-    pub fn fixed_chars(&self) -> Chars {
-        self.pieces.head_chars()
-    }
-
-    /// The characters that the messages of an entry of the conversation take.
-    pub fn chars_of(&self, entry: EntryId) -> Chars {
-        self.items
-            .index(entry)
-            .map(|item| self.pieces.item_chars(item))
-            .unwrap_or_default()
-    }
-
-    /// The characters of messages from the entry on (it and all behind it).
-    pub fn chars_from(&self, entry: EntryId) -> Chars {
-        let from = self.items.within(Span::new(entry, EntryId(u64::MAX))).start;
-        self.pieces.chars_from(from)
-    }
-
-    /// The tokens that the messages of a span take now, by estimate.
-    pub fn tokens_between(&self, span: Span) -> u64 {
-        let chars = self.chars_from(span.from) - self.chars_from(span.to.next());
-        let rule = self
-            .policy()
-            .map(|policy| policy.compaction.estimate)
-            .unwrap_or_default();
-        chars.estimate(rule, self.factor()).tokens
-    }
-
-    /// The estimate of the next round's request.
-    pub fn estimate(&self) -> Estimate {
-        let rule = self
-            .policy()
-            .map(|policy| policy.compaction.estimate)
-            .unwrap_or_default();
-        self.chars().estimate(rule, self.ledger.factor(rule))
-    }
-
-    /// The learned factor that estimates use now, in thousandths.
-    pub fn factor(&self) -> u64 {
-        let rule = self
-            .policy()
-            .map(|policy| policy.compaction.estimate)
-            .unwrap_or_default();
-        self.ledger.factor(rule)
     }
 
     /// Whether a round may begin: there are settings, the newest round is closed, and the last

@@ -4,8 +4,10 @@
 //! instructions and specs take, and R what the trigger leaves after them. All shares are fractions
 //! of R.
 
-use crate::meter;
+use crate::id::{EntryId, Span};
+use crate::meter::{self, Chars};
 use crate::setup::{Model, Policy};
+use crate::transcript::Estimate;
 use crate::view::View;
 
 /// The reserve for output where the window is not known.
@@ -114,6 +116,58 @@ fn part(tokens: u64, ratio: f64) -> u64 {
 }
 
 impl View {
+    /// The characters of the next round's request, as far as calls are answered.
+    pub fn chars(&self) -> Chars {
+        self.pieces.chars()
+    }
+
+    /// The characters of a request without messages: instructions and tools.
+    pub fn fixed_chars(&self) -> Chars {
+        self.pieces.head_chars()
+    }
+
+    /// The characters that the messages of an entry of the conversation take.
+    pub fn chars_of(&self, entry: EntryId) -> Chars {
+        self.items
+            .index(entry)
+            .map(|item| self.pieces.item_chars(item))
+            .unwrap_or_default()
+    }
+
+    /// The characters of messages from the entry on (it and all behind it).
+    pub fn chars_from(&self, entry: EntryId) -> Chars {
+        let from = self.items.within(Span::new(entry, EntryId(u64::MAX))).start;
+        self.pieces.chars_from(from)
+    }
+
+    /// The tokens that the messages of a span take now, by estimate.
+    pub fn tokens_between(&self, span: Span) -> u64 {
+        let chars = self.chars_from(span.from) - self.chars_from(span.to.next());
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        chars.estimate(rule, self.factor()).tokens
+    }
+
+    /// The estimate of the next round's request.
+    pub fn estimate(&self) -> Estimate {
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        self.chars().estimate(rule, self.ledger.factor(rule))
+    }
+
+    /// The learned factor that estimates use now, in thousandths.
+    pub fn factor(&self) -> u64 {
+        let rule = self
+            .policy()
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        self.ledger.factor(rule)
+    }
+
     /// The sizes now; `None` before there are settings.
     pub fn sizes(&self) -> Option<Sizes> {
         let setup = self.setup()?;
