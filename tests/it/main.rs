@@ -17,6 +17,8 @@ mod oracle;
 #[cfg(test)]
 mod readings;
 #[cfg(test)]
+mod wire;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod scene;
@@ -27,10 +29,10 @@ mod resumed;
 #[cfg(test)]
 mod micro;
 #[cfg(test)]
-mod long;
-#[cfg(test)]
-mod looped;
+mod compacted;
 #[cfg(test)]
 mod recalled;
 #[cfg(test)]
-mod compacted;
+mod looped;
+#[cfg(test)]
+mod long;
