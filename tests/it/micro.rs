@@ -19,6 +19,10 @@ use undertext::view::View;
 use crate::generate::cases;
 use crate::oracle;
 use crate::scene;
+use crate::simulated::keeps_the_laws;
+
+/// A window that nothing here fills.
+const WINDOW: u64 = 1_000_000;
 
 /// The exempt list of the forerunner.
 const EXEMPT: [&str; 5] = ["LoadSkill", "Task", "TodoWrite", "TodoRead", "Ask"];
@@ -60,11 +64,11 @@ fn policy(keep_recent: u32) -> Policy {
     policy
 }
 
-/// Runs these rounds of calls and returns what was recorded.
+/// Runs these rounds of calls and returns what was recorded, which keeps the laws.
 fn record(keep_recent: u32, rounds: Vec<Vec<(&str, String)>>) -> MemoryStorage {
     let mut answers: Vec<Script> = rounds.into_iter().map(|r| Reply::calls(r).into()).collect();
     answers.push(Reply::text("Done.").into());
-    let agent = scene::agent(1_000_000, policy(keep_recent), Scripted::new(answers));
+    let agent = scene::agent(WINDOW, policy(keep_recent), Scripted::new(answers));
     let storage = MemoryStorage::default();
     scene::go(
         &agent,
@@ -72,6 +76,7 @@ fn record(keep_recent: u32, rounds: Vec<Vec<(&str, String)>>) -> MemoryStorage {
         Some(Task::new("Look.")),
     )
     .unwrap();
+    keeps_the_laws(&scene::entries(&storage), WINDOW).unwrap();
     storage
 }
 
@@ -93,16 +98,15 @@ fn equals_the_literal_rule(storage: &MemoryStorage, keep_recent: usize) -> usize
                 assert!(laid.replace(expected).is_none(), "one overlay for one look");
                 count += 1;
             }
-            Event::Request(request) if request.purpose == Purpose::Round => {
-                let looked = laid.take();
-                if looked.is_none() {
-                    let expected = literal(&oracle::messages(&entries[..place]), keep_recent);
-                    assert!(
-                        expected.is_empty(),
-                        "before request {}: {expected:?}",
-                        entry.id
-                    );
-                }
+            Event::Request(request)
+                if request.purpose == Purpose::Round && laid.take().is_none() =>
+            {
+                let expected = literal(&oracle::messages(&entries[..place]), keep_recent);
+                assert!(
+                    expected.is_empty(),
+                    "before request {}: {expected:?}",
+                    entry.id
+                );
             }
             _ => {}
         }

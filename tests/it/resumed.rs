@@ -211,6 +211,7 @@ fn a_round_syncs_once_for_each_effect_and_once_for_the_request() {
         let mut recorder = scene::create(&storage);
         let agent = agent(answers, &Effects::default());
         scene::go(&agent, &mut recorder, Some(Task::new("Go."))).unwrap();
+        keeps_the_laws_of(&scene::entries(&storage));
         // The beginning, the first request, the round itself, the end.
         assert_eq!(
             recorder.syncs(),
