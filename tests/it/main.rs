@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod map;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod draft;
 #[cfg(test)]
 mod generate;
