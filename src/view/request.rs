@@ -38,13 +38,16 @@ impl View {
             }
             Purpose::Repair { response, error } => {
                 let mut messages: Vec<Message<'_>> = self.messages();
-                let text = &self.response(*response)?.text;
-                let (text, reasoning) = (Cow::Borrowed(text.as_str()), Cow::Borrowed(&[][..]));
-                messages.push(Message::Assistant {
-                    text,
-                    reasoning,
-                    calls: Vec::new(),
-                });
+                // A reply of the round itself is among the messages already.
+                if self.rounds.of_response(*response).is_none() {
+                    let text = Cow::Borrowed(self.response(*response)?.text.as_str());
+                    let (reasoning, calls) = (Cow::Borrowed(&[][..]), Vec::new());
+                    messages.push(Message::Assistant {
+                        text,
+                        reasoning,
+                        calls,
+                    });
+                }
                 messages.push(Message::User {
                     text: Cow::Borrowed(error),
                 });
