@@ -101,7 +101,9 @@ fn pending(view: &View, asked: &Asked, now: At) -> Option<Step> {
         return None;
     }
     match asked.fault {
-        Some((_, Some(at))) if now < at => Some(Step::Wait(at)),
+        Some((_, Some(at))) if now < at && is_a_wait(view, at.ms_since(now)) => {
+            Some(Step::Wait(at))
+        }
         // Without a fault, the run was killed while it waited for the reply.
         None | Some((_, Some(_))) => Some(again(view, asked)),
         // What failed for good before the run ended is tried once more, as a new request.
@@ -112,6 +114,12 @@ fn pending(view: &View, asked: &Asked, now: At) -> Option<Step> {
             Purpose::Summary(_) | Purpose::Combine(_) => None,
         },
     }
+}
+
+/// Whether anything can have asked for a wait this long: if not, the clock was set back.
+fn is_a_wait(view: &View, ms: u64) -> bool {
+    let longest = view.policy().map_or(0, |policy| policy.retries.wait_ms);
+    ms <= longest.saturating_add(longest / 4)
 }
 
 /// The request under its own entry if the view still gives its body, else a new one.

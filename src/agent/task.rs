@@ -4,7 +4,7 @@ use crate::agent::{Agent, AgentError};
 use crate::exchange::Clipped;
 use crate::record::Recorder;
 use crate::tools::clip;
-use crate::transcript::{Attachment, Event, Reason, Speaker, User};
+use crate::transcript::{Attachment, Event, Speaker, User};
 use crate::view::Sizes;
 
 /// What a person says: the task, or a later message.
@@ -41,7 +41,7 @@ impl Agent {
         }
         let view = recorder.view();
         let first = view.working().task.is_none();
-        let finished = view.ledger().ended == Some(Reason::Finished);
+        let finished = view.ledger().is_finished();
         if task.is_none() && (first || finished) {
             return Err(AgentError::NoTask);
         }

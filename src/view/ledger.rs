@@ -25,7 +25,7 @@ pub struct Ledger {
     pub whole: Totals,
     /// When the run was begun or taken up since the newest end.
     pub begun: Option<At>,
-    /// The newest end, unless something that is not an end came after it.
+    /// Why the run ended last.
     pub ended: Option<Reason>,
     /// The newest end.
     pub last_end: Option<EntryId>,
@@ -104,6 +104,11 @@ impl Ledger {
         }
     }
 
+    /// Whether the model finished its work and nobody has spoken since.
+    pub fn is_finished(&self) -> bool {
+        self.ended == Some(Reason::Finished) && self.user < self.last_end
+    }
+
     pub(super) fn take(
         &mut self,
         entry: &Entry,
@@ -111,9 +116,6 @@ impl Ledger {
         rounds: &Rounds,
         chars: Chars,
     ) {
-        if !matches!(entry.event, Event::End(_)) {
-            self.ended = None;
-        }
         self.begun.get_or_insert(entry.at);
         match &entry.event {
             Event::Setup(setup) => {
@@ -177,6 +179,8 @@ impl Ledger {
                 self.since_end = Totals::default();
                 self.before_round = Totals::default();
                 self.begun = None;
+                self.pass_failures = 0;
+                self.recoveries = 0;
                 self.failing = None;
                 self.empties = 0;
                 self.cuts = 0;

@@ -6,13 +6,15 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
-use undertext::agent::{Agent, Progress, Task};
+use undertext::agent::{Agent, AgentError, Progress, Task};
 use undertext::exchange::{Effect, Ending, ToolMeta};
 use undertext::model::{Delta, Fault, Reply, Script, Scripted};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
+use undertext::step::{self, Step};
 use undertext::tools::{Outcome, Toolbox, typed};
-use undertext::transcript::{Entry, Event, FaultClass, Note, Purpose};
+use undertext::transcript::{At, Entry, Event, FaultClass, Note, Purpose};
+use undertext::view::View;
 
 use crate::scene::{self, Amount};
 
@@ -448,4 +450,59 @@ fn the_events_of_an_agent_are_its_entries_and_deltas() {
         })
         .collect();
     assert_eq!(text, "Done.");
+}
+
+/// A wait that is over by the clock is over; one that no server can have asked for is a clock that was
+/// set back.
+#[test]
+fn a_clock_that_was_set_back_does_not_hold_a_run() {
+    let storage = MemoryStorage::default();
+    let script = [
+        Fault::new(FaultClass::Overload, "busy").into(),
+        Reply::text("Done.").into(),
+    ];
+    let agent = scene::agent(100_000, Policy::default(), Scripted::new(script));
+    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
+    let entries = scene::entries(&storage);
+    let fault = entries
+        .iter()
+        .position(|entry| matches!(&entry.event, Event::Fault(_)))
+        .unwrap();
+    let view = View::of(entries[..=fault].iter().cloned());
+    let at = entries[fault].at;
+    let hour = 3_600_000;
+    for (now, waits) in [
+        (at, true),
+        (at.plus_ms(508), false),
+        (At(at.0 - hour), false),
+    ] {
+        let step = step::next(&view, now);
+        assert_eq!(matches!(step, Step::Wait(_)), waits, "{step:?}");
+        assert_eq!(
+            matches!(step, Step::Ask(ask) if ask.again.is_some()),
+            !waits
+        );
+    }
+}
+
+/// A finished run that nobody spoke to since has nothing to do, whatever else was recorded.
+#[test]
+fn a_finished_run_needs_a_task() {
+    let storage = MemoryStorage::default();
+    let script = || [Reply::text("Done.").into(), Reply::text("That too.").into()];
+    let agent = scene::agent(100_000, Policy::default(), Scripted::new(script()));
+    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
+    let mut recorder = scene::open(&storage);
+    let text = "looked at".to_owned();
+    recorder
+        .record(Event::Note(Note::Warning { text }))
+        .unwrap();
+    assert!(matches!(
+        scene::go(&agent, &mut recorder, None),
+        Err(AgentError::NoTask)
+    ));
+    let empty = scene::go(&agent, &mut recorder, Some(Task::new(" \n")));
+    assert!(matches!(empty, Err(AgentError::EmptyTask)));
+    let again = scene::go(&agent, &mut recorder, Some(Task::new("More."))).unwrap();
+    assert_eq!(again.text, "That too.");
 }
