@@ -3,7 +3,7 @@
 //! [`plan`] is looked at before every request. It sees the view and the time and nothing else, and
 //! says what comes next: ask a model for a summary, lay overlays, or note that a summary could not
 //! be had. Micro-compaction puts old results away, [`auto`] is the pipeline and the ladder when the
-//! estimate is over the trigger, [`summary`] chooses spans and judges replies, [`skeleton`] needs no
+//! estimate is over the trigger, [`summary`] chooses spans, [`verdict`] judges replies, [`skeleton`] needs no
 //! model. A plan is tried on a copy of the view, so that its sizes are the real ones.
 
 pub mod auto;
@@ -12,6 +12,7 @@ pub mod skeleton;
 pub mod strategies;
 pub mod summary;
 pub mod superseded;
+pub mod verdict;
 mod trial;
 
 use crate::id::{EntryId, Span};
@@ -68,8 +69,8 @@ pub fn plan(view: &View, now: At) -> Option<Plan> {
     if !policy.enabled {
         return None;
     }
-    if let Some(judged) = summary::judge(view) {
-        return Some(judged);
+    if let Some(verdict) = verdict::verdict(view) {
+        return Some(verdict);
     }
     if let Some(cause) = Cause::of(view)
         && let Some(plan) = auto::plan(view, &cause)

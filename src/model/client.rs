@@ -24,7 +24,7 @@ use crate::model::assemble::Bounds;
 use crate::model::loose::{Object, Value};
 use crate::model::reading::{self, Reading, Stage};
 use crate::model::said::one_line;
-use crate::model::timers::{Late, Timers};
+use crate::model::timers::{Late, Timeouts, Timers};
 use crate::model::{Ask, Delta, Fault, Model};
 use crate::transcript::FaultClass;
 
@@ -73,27 +73,6 @@ impl fmt::Debug for Endpoint {
             .field("api_key", &self.api_key)
             .field("headers", &names)
             .finish()
-    }
-}
-
-/// How long to wait. A healthy reply may take any time altogether.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For a connection.
-    pub connect: Duration,
-    /// For the next byte, be it a comment that only keeps the connection open.
-    pub bytes: Duration,
-    /// For the next piece of text, reasoning or a call.
-    pub progress: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(30),
-            bytes: Duration::from_secs(300),
-            progress: Duration::from_secs(600),
-        }
     }
 }
 

@@ -29,8 +29,9 @@ use std::sync::Arc;
 
 use futures::stream::BoxStream;
 
-pub use client::{ApiKey, Client, ClientError, Endpoint, Timeouts};
+pub use client::{ApiKey, Client, ClientError, Endpoint};
 pub use scripted::{Script, Scripted};
+pub use timers::Timeouts;
 
 use crate::exchange::{Ending, Reasoning, Response, ResponseTime, ToolCall, Usage};
 use crate::id::EntryId;

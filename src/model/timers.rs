@@ -7,12 +7,31 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::model::client::Timeouts;
-
 /// How long to wait for the counts and the end marker after a finish reason.
 const LINGER: Duration = Duration::from_secs(2);
 /// How often to look whether the machine has slept.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How long to wait. A healthy reply may take any time altogether.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the next byte, be it a comment that only keeps the connection open.
+    pub bytes: Duration,
+    /// For the next piece of text, reasoning or a call.
+    pub progress: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            bytes: Duration::from_secs(300),
+            progress: Duration::from_secs(600),
+        }
+    }
+}
 
 /// The timers of one reply.
 #[derive(Debug)]

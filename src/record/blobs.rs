@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::id::Digest;
-use crate::record::file::{parent, sync_directory};
+use crate::record::directory::{parent, sync_directory};
 use crate::record::storage::Durability;
 use crate::transcript::Event;
 

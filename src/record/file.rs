@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 
 use crate::id::{Digest, RunId};
 use crate::record::blobs::Blobs;
+use crate::record::directory::{parent, sync_directory};
 use crate::record::lock::{self, LockError};
 use crate::record::storage::{Durability, Storage};
 
@@ -294,15 +295,6 @@ fn leads_to(path: &Path, open: &Metadata) -> bool {
         .is_ok_and(|found| (found.dev(), found.ino()) == (open.dev(), open.ino()))
 }
 
-/// The directory in which a path stands.
-pub(super) fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        Some(_) => Path::new("."),
-        None => path,
-    }
-}
-
 /// The directories that change when something is created in `dir`: itself, and above each missing
 /// one its parent.
 fn missing(dir: &Path) -> Vec<PathBuf> {
@@ -318,11 +310,6 @@ fn missing(dir: &Path) -> Vec<PathBuf> {
 fn create_directory(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
-}
-
-/// Makes durable what was created or renamed in a directory.
-pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]

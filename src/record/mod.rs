@@ -8,6 +8,7 @@
 //! Nothing here changes or removes what was written, and nothing is written after a failure: the
 //! transcript is taken up again instead, by reading what is really there.
 
+mod directory;
 mod blobs;
 mod clock;
 mod file;
