@@ -106,7 +106,12 @@ impl Agent {
             setup: view.setup_entry().unwrap_or_default(),
             renderer: RENDERER,
             body: body.digest(),
-            estimate: view.estimate_of(purpose),
+            estimate: match purpose {
+                Purpose::Round => view.estimate(),
+                Purpose::Summary(_) | Purpose::Combine(_) | Purpose::Repair { .. } => {
+                    view.estimate_bytes(&body.bytes)
+                }
+            },
         };
         self.record(recorder, Event::Request(request))
     }

@@ -105,11 +105,10 @@ impl View {
         let micro = &self.policy()?.compaction.micro;
         let (entry, result) = self.result_of(call)?;
         let tool = self.tool_call(call)?;
-        let long = result
-            .content
-            .chars()
-            .nth(usize::try_from(micro.min_chars).ok()?)
-            .is_some();
+        let min_chars = usize::try_from(micro.min_chars).ok()?;
+        // Bytes are never fewer than characters, so short ones need not be counted.
+        let long =
+            result.content.len() > min_chars && result.content.chars().nth(min_chars).is_some();
         let spared = self.aging.uncovered.contains(&call)
             || self.is_shown(call)
             || self.is_protected(entry)

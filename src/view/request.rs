@@ -28,14 +28,37 @@ impl View {
     pub fn body(&self, purpose: &Purpose) -> Option<Body> {
         match purpose {
             Purpose::Round => self.round_body(),
-            Purpose::Summary(ask) => {
-                let messages = self.summary_messages(ask);
-                Some(Body::new(self.asked_body(ask.model, &messages)?))
+            Purpose::Summary(_) | Purpose::Combine(_) | Purpose::Repair { .. } => {
+                self.asked_bytes(purpose).map(Body::new)
             }
-            Purpose::Combine(ask) => {
-                let messages = self.combine_messages(ask);
-                Some(Body::new(self.asked_body(ask.model, &messages)?))
+        }
+    }
+
+    /// The estimate of a request made now for this purpose.
+    pub fn estimate_of(&self, purpose: &Purpose) -> Estimate {
+        match purpose {
+            Purpose::Round => self.estimate(),
+            Purpose::Summary(_) | Purpose::Combine(_) | Purpose::Repair { .. } => {
+                self.estimate_bytes(&self.asked_bytes(purpose).unwrap_or_default())
             }
+        }
+    }
+
+    /// The estimate of a body.
+    pub fn estimate_bytes(&self, body: &[u8]) -> Estimate {
+        let policy = self.policy();
+        let rule = policy
+            .map(|policy| policy.compaction.estimate)
+            .unwrap_or_default();
+        Chars::of(body).estimate(rule, self.factor())
+    }
+
+    /// The bytes of a request that is not for a round.
+    fn asked_bytes(&self, purpose: &Purpose) -> Option<Vec<u8>> {
+        match purpose {
+            Purpose::Round => None,
+            Purpose::Summary(ask) => self.asked_body(ask.model, &self.summary_messages(ask)),
+            Purpose::Combine(ask) => self.asked_body(ask.model, &self.combine_messages(ask)),
             Purpose::Repair { response, error } => {
                 let mut messages: Vec<Message<'_>> = self.messages();
                 // A reply of the round itself is among the messages already.
@@ -51,23 +74,7 @@ impl View {
                 messages.push(Message::User {
                     text: Cow::Borrowed(error),
                 });
-                Some(Body::new(self.asked_body(Role::Main, &messages)?))
-            }
-        }
-    }
-
-    /// The estimate of a request made now for this purpose.
-    pub fn estimate_of(&self, purpose: &Purpose) -> Estimate {
-        match purpose {
-            Purpose::Round => self.estimate(),
-            Purpose::Summary(_) | Purpose::Combine(_) | Purpose::Repair { .. } => {
-                let policy = self.policy();
-                let rule = policy
-                    .map(|policy| policy.compaction.estimate)
-                    .unwrap_or_default();
-                let body = self.body(purpose);
-                let chars = body.map(|body| Chars::of(&body.bytes)).unwrap_or_default();
-                chars.estimate(rule, self.factor())
+                self.asked_body(Role::Main, &messages)
             }
         }
     }
