@@ -52,10 +52,15 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
             }
             Ok(Exit::Done)
         }
-        Command::Demo(_)
-        | Command::List(_)
-        | Command::Show(_)
-        | Command::Print(_)
-        | Command::Replay(_) => Ok(Exit::Done),
+        Command::Demo(args) => cli::demo::run(args, process, &program(), term),
+        Command::List(_) | Command::Show(_) | Command::Print(_) | Command::Replay(_) => {
+            Ok(Exit::Done)
+        }
     }
+}
+
+/// What this program was called as, so that what it proposes can be typed where it was called.
+fn program() -> String {
+    let name = std::env::args().next();
+    name.unwrap_or_else(|| "undertext".to_owned())
 }

@@ -8,6 +8,7 @@ pub(crate) mod term;
 pub(crate) mod amount;
 pub(crate) mod entry;
 pub(crate) mod run;
+pub(crate) mod demo;
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
@@ -171,9 +172,25 @@ impl RunArgs {
 /// `demo`
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where settings come from.
-    #[command(flatten)]
-    pub(crate) settings: SettingArgs,
+    /// Keep the transcript in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) transcripts: Option<PathBuf>,
+    /// Leave the workspace where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Write the same transcript every time, into this file
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["transcripts", "keep"])]
+    pub(crate) golden: Option<PathBuf>,
+}
+
+impl DemoArgs {
+    /// Where its settings come from: it uses none but the directory of transcripts.
+    pub(crate) fn settings(&self) -> SettingArgs {
+        SettingArgs {
+            transcripts: self.transcripts.clone(),
+            ..SettingArgs::default()
+        }
+    }
 }
 
 /// `list`

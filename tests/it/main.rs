@@ -38,3 +38,5 @@ mod recalled;
 mod looped;
 #[cfg(test)]
 mod long;
+#[cfg(test)]
+mod golden;
