@@ -1,12 +1,15 @@
 //! Addresses: how a person points into a run.
 //!
 //! The same text is typed and shown, and none needs quoting in a shell. An address is parsed
-//! without a run; what it points at is found when it meets one.
+//! without a run; [`Address::span`] finds the entries it points at, [`Address::request`] the request.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::id::{CallId, EntryId};
+use crate::id::{CallId, EntryId, Span};
+use crate::transcript::turn::Round;
+use crate::transcript::{At, Event};
+use crate::view::View;
 
 /// A place in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +107,116 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
     if digits { text.parse().ok() } else { None }
 }
 
+impl Address {
+    /// The entries that it points at in this run: a round from its request to its last result, a
+    /// turn up to the next one, a call from its response to its result, a time everything since.
+    /// `None` past the end: nothing is moved to fit.
+    pub fn span(self, view: &View, now: At) -> Option<Span> {
+        let transcript = view.transcript();
+        let last = transcript.last()?.id;
+        match self {
+            Self::Entry(id) => transcript
+                .get(id)
+                .map(|entry| Span::new(entry.id, entry.id)),
+            Self::Round(_) | Self::RoundsBack(_) | Self::Last => {
+                let round = self.round(view)?;
+                let newest = round.requests.last().copied()?;
+                let span = round.span();
+                Some(span.unwrap_or(Span::new(round.begins(), newest)))
+            }
+            Self::Turn(turn) => turn_span(view, usize::try_from(turn).ok()?.checked_sub(1)?, last),
+            Self::TurnsBack(places) => turn_span(view, back(view.rounds().turns(), places)?, last),
+            Self::Call(call) => {
+                view.tool_call(call)?;
+                let result = view.result_of(call).map(|(entry, _)| entry);
+                Some(Span::new(call.response, result.unwrap_or(call.response)))
+            }
+            Self::Ago(ms) => {
+                let since = At(now.0.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)));
+                let mut entries = transcript.entries().iter();
+                let first = entries.find(|entry| entry.at >= since)?.id;
+                Some(Span::new(first, last))
+            }
+            Self::LastCompaction => {
+                let newest = view.ledger().overlay?;
+                let pass = view.overlay(newest)?.pass.min(newest);
+                Some(Span::new(pass, newest))
+            }
+            Self::Start => Some(Span::new(EntryId::FIRST, EntryId::FIRST)),
+            Self::End => None,
+        }
+    }
+
+    /// The request that it points at: of a round the one that was answered, of what belongs to a
+    /// request that one, of all else the first request that came after it. `None` if none did.
+    pub fn request(self, view: &View, now: At) -> Option<EntryId> {
+        if let Some(round) = self.round(view) {
+            return round.requests.last().copied();
+        }
+        let from = self.span(view, now)?.from;
+        let entry = view.transcript().get(from)?;
+        let round_of = |call: CallId| view.response(call.response).map(|made| made.request);
+        let own = match &entry.event {
+            Event::Request(_) => Some(from),
+            Event::Response(response) => Some(response.request),
+            Event::Fault(fault) => Some(fault.request),
+            Event::Started(started) => round_of(started.call),
+            Event::Result(result) => round_of(result.call),
+            Event::Run(_)
+            | Event::Setup(_)
+            | Event::User(_)
+            | Event::Overlay(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Note(_)
+            | Event::End(_)
+            | Event::Unknown(_) => None,
+        };
+        own.or_else(|| {
+            let mut later = view.transcript().from(from).iter();
+            let is_request = |event: &Event| matches!(event, Event::Request(_));
+            later
+                .find(|entry| is_request(&entry.event))
+                .map(|entry| entry.id)
+        })
+    }
+
+    fn round(self, view: &View) -> Option<&Round> {
+        let rounds = view.rounds();
+        match self {
+            Self::Round(number) => rounds.number(number),
+            Self::RoundsBack(places) => {
+                let place = back(rounds.all(), places)?;
+                rounds.all().get(place).map(AsRef::as_ref)
+            }
+            Self::Last => rounds.last(),
+            Self::Entry(_)
+            | Self::Turn(_)
+            | Self::TurnsBack(_)
+            | Self::Call(_)
+            | Self::Ago(_)
+            | Self::LastCompaction
+            | Self::Start
+            | Self::End => None,
+        }
+    }
+}
+
+/// From the user entry that begins a turn to the entry before the next turn.
+fn turn_span(view: &View, place: usize, last: EntryId) -> Option<Span> {
+    let turns = view.rounds().turns();
+    let next = turns.get(place + 1).map(|next| EntryId(next.0 - 1));
+    Some(Span::new(*turns.get(place)?, next.unwrap_or(last)))
+}
+
+/// The place so many before the last; `None` before the first.
+fn back<T>(all: &[T], places: u32) -> Option<usize> {
+    all.len()
+        .checked_sub(1)?
+        .checked_sub(usize::try_from(places).ok()?)
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -152,6 +265,64 @@ mod tests {
         }
         assert_eq!("5".parse(), Ok(Address::Turn(5)));
         assert_eq!("t-0".parse(), Ok(Address::TurnsBack(0)));
+    }
+
+    /// Two turns: one of a round with two calls and a pass, one of a request that was asked again
+    /// in another form.
+    fn run() -> View {
+        let lines = [
+            r#"{"id":1,"at":"2026-11-21T20:00:00.000Z","type":"run","format":1,"run":"0199d6a2-7b1c-7000-8000-00007c31d0f2","workspace":"/w","generator":"g"}"#,
+            r#"{"id":2,"at":"2026-11-21T20:00:00.000Z","type":"user","origin":"task","text":"a"}"#,
+            r#"{"id":3,"at":"2026-11-21T20:00:00.000Z","type":"request","purpose":{"kind":"round"},"round":1,"setup":2,"renderer":1,"body":{"sha256":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","bytes":1},"estimate":{"chars":1,"base":1,"factor":1000,"tokens":1}}"#,
+            r#"{"id":4,"at":"2026-11-21T20:00:00.000Z","type":"response","request":3,"calls":[{"name":"R","arguments":"{}"},{"name":"R","arguments":"{}"}],"ending":"complete"}"#,
+            r#"{"id":5,"at":"2026-11-21T20:00:00.000Z","type":"result","call":"4.1","status":"ok","content":"one"}"#,
+            r#"{"id":6,"at":"2026-11-21T20:00:00.000Z","type":"result","call":"4.2","status":"ok","content":"two"}"#,
+            r#"{"id":7,"at":"2026-11-21T20:00:00.000Z","type":"overlay","origin":"micro","rule":"micro","pass":7,"layer":{"kind":"stub","form":"previous","results":["4.1"]},"size":{"before":2,"after":1}}"#,
+            r#"{"id":8,"at":"2026-11-21T21:00:00.000Z","type":"user","origin":"follow_up","text":"b"}"#,
+            r#"{"id":9,"at":"2026-11-21T21:00:00.000Z","type":"request","purpose":{"kind":"round"},"round":2,"setup":2,"renderer":1,"body":{"sha256":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","bytes":1},"estimate":{"chars":1,"base":1,"factor":1000,"tokens":1}}"#,
+            r#"{"id":10,"at":"2026-11-21T21:00:00.000Z","type":"request","purpose":{"kind":"round"},"round":2,"setup":2,"renderer":1,"body":{"sha256":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","bytes":1},"estimate":{"chars":1,"base":1,"factor":1000,"tokens":1}}"#,
+            r#"{"id":11,"at":"2026-11-21T21:00:00.000Z","type":"end","reason":"interrupted"}"#,
+        ];
+        View::of(lines.map(|line| std::sync::Arc::new(serde_json::from_str(line).unwrap())))
+    }
+
+    #[test]
+    fn an_address_points_at_entries_and_at_a_request() {
+        let view = run();
+        let now = "2026-11-21T21:30:00.000Z".parse().unwrap();
+        for (text, span, request) in [
+            ("e5", Some((5, 5)), Some(3)),
+            ("e7", Some((7, 7)), Some(9)),
+            ("e11", Some((11, 11)), None),
+            ("e12", None, None),
+            ("r1", Some((3, 6)), Some(3)),
+            ("r2", Some((9, 10)), Some(10)),
+            ("r3", None, None),
+            ("r-1", Some((3, 6)), Some(3)),
+            ("r-2", None, None),
+            ("last", Some((9, 10)), Some(10)),
+            ("t1", Some((2, 7)), Some(3)),
+            ("2", Some((8, 11)), Some(9)),
+            ("-1", Some((2, 7)), Some(3)),
+            ("-2", None, None),
+            ("3", None, None),
+            ("4.1", Some((4, 5)), Some(3)),
+            ("4.3", None, None),
+            ("45m", Some((8, 11)), Some(9)),
+            ("5m", None, None),
+            ("last-compaction", Some((7, 7)), Some(9)),
+            ("start", Some((1, 1)), Some(3)),
+            ("end", None, None),
+        ] {
+            let address: Address = text.parse().unwrap();
+            let found = address
+                .span(&view, now)
+                .map(|span| (span.from.0, span.to.0));
+            assert_eq!(found, span, "{text}");
+            let found = address.request(&view, now).map(|request| request.0);
+            assert_eq!(found, request, "{text}");
+        }
+        assert_eq!(Address::Last.span(&View::default(), now), None);
     }
 
     #[test]

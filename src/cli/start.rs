@@ -1,0 +1,310 @@
+//! What a run begins with, checked before anything is recorded.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
+use undertext::profile;
+use undertext::setup::Api;
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::{Process, RunArgs};
+
+/// The longest task that is read, in bytes; of it, what `limits.text_chars` allows is taken in.
+const TASK_BYTES: u64 = 16 << 20;
+
+const NO_MODEL: &str = "\
+no model named; there are three ways on:
+  with a key       OPENAI_API_KEY=… undertext run -m MODEL \"TASK\"
+  a local server   undertext run --base-url http://127.0.0.1:11434/v1 -m MODEL \"TASK\"
+  with neither     undertext demo";
+
+/// What a run begins with, checked as far as it can be before anything is recorded.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// What the person says; nothing when a run is only taken up again.
+    pub(crate) task: Option<String>,
+    /// Every setting.
+    pub(crate) settings: Settings,
+    /// The server and its key.
+    pub(crate) endpoint: Endpoint,
+    /// The directory the model works in, without symlinks; nothing if the run says where.
+    pub(crate) workspace: Option<PathBuf>,
+    /// The directory of the transcripts.
+    pub(crate) transcripts: PathBuf,
+    /// What the person should know before it begins.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Start {
+    /// Reads and checks what the command line, the settings and standard input say.
+    pub(crate) fn new(
+        args: &RunArgs,
+        process: &Process,
+        input: &mut dyn Read,
+    ) -> Result<Self, Failure> {
+        let environment = &process.environment;
+        let settings = config::load(&args.settings.sources(environment, args.flags()))?;
+        let taken_up = args.resume.is_some() || args.continue_last;
+        let task = task(args.task.as_deref(), input)?;
+        if task.is_none() && !taken_up {
+            return Err(Failure::usage(
+                "no task; give it as an argument, or - to read it from standard input",
+            ));
+        }
+        // A run that is taken up has a model already.
+        if settings.model.name.is_none() && !taken_up {
+            return Err(Failure::usage(NO_MODEL));
+        }
+        spoken(&settings)?;
+        let endpoint = settings.endpoint(environment).map_err(no_key)?;
+        let transcripts = settings.transcripts_dir(environment)?;
+        let workspace = match &args.workspace {
+            None if args.resume.is_some() => None,
+            named => Some(workspace(named.as_deref(), process)?),
+        };
+
+        let remarks = vec![
+            match &endpoint.key {
+                Some(key) => format!("server: {} (key from {})", endpoint.base_url, key.variable),
+                None => format!("server: {} (no key)", endpoint.base_url),
+            },
+            "sandbox: off, tools run with your own rights".to_owned(),
+        ];
+        Ok(Self {
+            task,
+            settings,
+            endpoint,
+            workspace,
+            transcripts,
+            remarks,
+        })
+    }
+}
+
+/// Refuses what the settings allow and this version does not do.
+fn spoken(settings: &Settings) -> Result<(), Failure> {
+    if settings.model.api == Api::Responses {
+        return Err(Failure::usage(
+            "api `responses` is not spoken by this version; set model.api to chat",
+        ));
+    }
+    if let Some(name) = &settings.model.profile
+        && profile::named(name).is_none()
+    {
+        let known = profile::names().join(", ");
+        return Err(Failure::usage(format!(
+            "no profile is named `{name}`; there is {known}"
+        )));
+    }
+    Ok(())
+}
+
+/// The task, from the command line or from standard input.
+fn task(given: Option<&str>, input: &mut dyn Read) -> Result<Option<String>, Failure> {
+    let text = match given {
+        None => return Ok(None),
+        Some("-") => {
+            let mut bytes = Vec::new();
+            input
+                .take(TASK_BYTES)
+                .read_to_end(&mut bytes)
+                .map_err(|error| {
+                    let error = anyhow::Error::new(error).context("cannot read the task");
+                    Failure::new(Exit::Usage, error)
+                })?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+        Some(text) => text.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the task is empty; say what is to be done"));
+    }
+    Ok(Some(text))
+}
+
+/// Says what to do about a missing key.
+fn no_key(error: ConfigError) -> Failure {
+    match error {
+        ConfigError::Endpoint(EndpointError::UsualKey) => Failure::usage(format!(
+            "no key for {}; set OPENAI_API_KEY, name another server with --base-url, \
+             or try `undertext demo`",
+            config::PUBLIC_SERVER
+        )),
+        error @ (ConfigError::File { .. }
+        | ConfigError::Setting { .. }
+        | ConfigError::Meaning(_)
+        | ConfigError::Endpoint(_)) => error.into(),
+    }
+}
+
+/// The directory that the model may work in. The whole machine and the whole home directory are
+/// refused: nobody means them.
+pub(super) fn workspace(named: Option<&Path>, process: &Process) -> Result<PathBuf, Failure> {
+    let wrong =
+        |path: &Path, what: &str| Failure::usage(format!("workspace {} {what}", path.display()));
+    let current = process.directory.as_ref().ok();
+    let path = match (named, current) {
+        (Some(named), Some(current)) => current.join(named),
+        (Some(named), None) if named.is_absolute() => named.to_owned(),
+        (None, Some(current)) => current.clone(),
+        (_, None) => {
+            return Err(Failure::usage(
+                "the current directory is gone; name a workspace with -C",
+            ));
+        }
+    };
+    let real = path
+        .canonicalize()
+        .map_err(|error| wrong(&path, &format!("cannot be used: {error}")))?;
+    if !real.is_dir() {
+        return Err(wrong(&path, "is not a directory"));
+    }
+    if real.parent().is_none() {
+        return Err(wrong(
+            &path,
+            "is the whole file system; name a project's directory with -C",
+        ));
+    }
+    if home(&process.environment).is_some_and(|home| home.starts_with(&real)) {
+        return Err(wrong(
+            &path,
+            "holds your whole home directory; name a project's directory with -C",
+        ));
+    }
+    Ok(real)
+}
+
+/// The user's home directory, if it is known.
+pub(super) fn home(environment: &Environment) -> Option<PathBuf> {
+    let home = environment.get("HOME").filter(|home| !home.is_empty())?;
+    Path::new(home).canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// A home directory with a project in it, in which a command line is tried.
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(dir.path().join("home/project")).unwrap();
+            std::fs::write(dir.path().join("home/file"), "").unwrap();
+            Self(dir)
+        }
+
+        fn start(&self, line: &[&str], variables: &[(&str, &str)]) -> Result<Start, Failure> {
+            let home = self.0.path().join("home");
+            let mut environment: Environment = variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            environment.insert("HOME".to_owned(), home.to_str().unwrap().to_owned());
+            let process = Process {
+                environment,
+                directory: Ok(home.join("project")),
+            };
+            let line = ["undertext", "run"].iter().chain(line);
+            let Command::Run(args) = Cli::try_parse_from(line).unwrap().command else {
+                unreachable!()
+            };
+            Start::new(&args, &process, &mut "from standard input".as_bytes())
+        }
+
+        fn check(&self, line: &[&str], expected: &str) {
+            let failure = self.start(line, &[]).unwrap_err();
+            let text = failure.line().replace(self.0.path().to_str().unwrap(), "");
+            assert_eq!(text, expected);
+            assert_eq!(failure.exit, Exit::Usage);
+        }
+    }
+
+    #[test]
+    fn bad_input_is_refused_before_anything_is_recorded() {
+        let place = Place::new();
+        let server = ["-m", "m", "--base-url", "http://127.0.0.1:1/v1"];
+        let line = |more: &[&'static str]| [&server[..], more].concat();
+        place.check(&["task"], NO_MODEL);
+        place.check(
+            &["-m", "m", "task"],
+            "no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with \
+             --base-url, or try `undertext demo`",
+        );
+        place.check(
+            &line(&[]),
+            "no task; give it as an argument, or - to read it from standard input",
+        );
+        place.check(&line(&[" \n"]), "the task is empty; say what is to be done");
+        place.check(
+            &line(&["-C", "missing", "task"]),
+            "workspace /home/project/missing cannot be used: No such file or directory (os error 2)",
+        );
+        place.check(
+            &line(&["-C", "../file", "task"]),
+            "workspace /home/project/../file is not a directory",
+        );
+        place.check(
+            &line(&["-C", "/", "task"]),
+            "workspace / is the whole file system; name a project's directory with -C",
+        );
+        for home in ["..", "../.."] {
+            let expected = format!(
+                "workspace /home/project/{home} holds your whole home directory; \
+                 name a project's directory with -C"
+            );
+            place.check(&[&server[..], &["-C", home, "task"]].concat(), &expected);
+        }
+        let set = |key: &'static str| line(&["--set", key, "task"]);
+        place.check(
+            &set("model.api=responses"),
+            "api `responses` is not spoken by this version; set model.api to chat",
+        );
+        place.check(
+            &set("model.profile=nobody"),
+            "no profile is named `nobody`; there is openai",
+        );
+        let sandbox = place.start(&line(&["--sandbox", "workspace", "task"]), &[]);
+        assert_eq!(sandbox.unwrap_err().exit, Exit::Sandbox);
+    }
+
+    #[test]
+    fn a_run_says_where_it_asks_and_what_tools_may_do() {
+        let place = Place::new();
+        let variables = [("OPENAI_API_KEY", "sk-secret")];
+        let start = place.start(&["-m", "m", "-"], &variables).unwrap();
+        assert_eq!(start.task.as_deref(), Some("from standard input"));
+        assert_eq!(
+            start.remarks,
+            [
+                "server: https://api.openai.com/v1 (key from OPENAI_API_KEY)",
+                "sandbox: off, tools run with your own rights",
+            ]
+        );
+        let home = place.0.path().canonicalize().unwrap().join("home");
+        assert_eq!(start.workspace, Some(home.join("project")));
+        assert!(
+            start
+                .transcripts
+                .ends_with("home/.local/state/undertext/transcripts")
+        );
+
+        std::fs::write(home.join("project/config.yaml"), "model: {name: evil}").unwrap();
+        let line = ["-m", "m", "--base-url", "http://h/v1", "--continue"];
+        let start = place.start(&line, &variables).unwrap();
+        assert_eq!(start.task, None);
+        assert_eq!(start.settings.model.name.as_deref(), Some("m"));
+        assert_eq!(
+            start.remarks,
+            [
+                "server: http://h/v1 (no key)",
+                "sandbox: off, tools run with your own rights",
+            ]
+        );
+    }
+}
