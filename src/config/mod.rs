@@ -23,8 +23,10 @@ pub use section::{
     SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server};
-pub use settings::{ModelSettings, Settings, SyncMode, Timeouts, ToolSettings, Transcripts};
-pub use value::{Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, Usd, ValueError};
+pub use settings::{ModelSettings, Settings, ToolSettings, Transcripts};
+pub use value::{
+    Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd, ValueError,
+};
 
 /// The variables of the process.
 pub type Environment = BTreeMap<String, String>;

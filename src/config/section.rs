@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::config::SyncMode;
-use crate::config::value::{Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, Usd};
+use crate::config::value::{
+    Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd,
+};
 use crate::setup::{Api, EstimateRule, OnFailure};
 
 /// A value that a source gives, or does not. A given `null` is a value.

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use crate::config::read::{ConfigError, MeaningError};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
-use crate::config::section::{RuleSection, Sections};
+use crate::config::section::{Given, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
-use crate::config::value::{HintChoice, Keeping, Usd};
+use crate::config::value::{self, HintChoice, Keeping, Usd};
 use crate::config::{Environment, below_home};
 use crate::exchange::Hint;
+use crate::model::Timeouts;
+use crate::record::Durability;
 use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
 use crate::setup::{Retries, Rule, Sandbox};
 
@@ -51,27 +52,6 @@ pub struct ModelSettings {
     pub parameters: Parameters,
 }
 
-/// How long to wait for a server, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For a connection.
-    pub connect_ms: u64,
-    /// Without any byte.
-    pub bytes_ms: u64,
-    /// Without text, reasoning or calls.
-    pub progress_ms: u64,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect_ms: 30_000,
-            bytes_ms: 300_000,
-            progress_ms: 600_000,
-        }
-    }
-}
-
 /// What is said of one tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolSettings {
@@ -94,18 +74,7 @@ pub struct Transcripts {
     /// The directory; none: `undertext/transcripts` below `XDG_STATE_HOME`.
     pub dir: Option<PathBuf>,
     /// How hard they are written.
-    pub sync: SyncMode,
-}
-
-/// How hard a transcript is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncMode {
-    /// What must be durable before an effect is synced to the disk.
-    #[default]
-    Data,
-    /// The system writes when it likes: a crash of the machine may lose entries.
-    None,
+    pub sync: Durability,
 }
 
 impl Settings {
@@ -153,7 +122,8 @@ impl Settings {
             })
             .collect();
         transcripts.dir.put(&mut settings.transcripts.dir);
-        transcripts.sync.put(&mut settings.transcripts.sync);
+        let sync = transcripts.sync.map(Durability::from);
+        sync.put(&mut settings.transcripts.sync);
         Ok(settings)
     }
 
@@ -194,13 +164,10 @@ impl Settings {
         }
 
         let times = &mut self.timeouts;
-        timeouts
-            .connect
-            .map(|time| time.0)
-            .put(&mut times.connect_ms);
-        timeouts.bytes.map(|time| time.0).put(&mut times.bytes_ms);
-        let progress = timeouts.progress.map(|time| time.0);
-        progress.put(&mut times.progress_ms);
+        let time = |given: Given<value::Duration>| given.map(|time| Duration::from_millis(time.0));
+        time(timeouts.connect).put(&mut times.connect);
+        time(timeouts.bytes).put(&mut times.bytes);
+        time(timeouts.progress).put(&mut times.progress);
 
         let Retries {
             attempts,

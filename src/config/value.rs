@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::exchange::{Hint, Treatment};
+use crate::record::Durability;
 
 /// A length of time, written `250ms`, `90s`, `5m` or `1h30m`, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +154,26 @@ impl<'de> Deserialize<'de> for SummaryChoice {
         Ok(Self(
             Option::<Nothing>::deserialize(deserializer)?.is_some(),
         ))
+    }
+}
+
+/// How hard a transcript is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMode {
+    /// What must be durable before an effect is synced to the disk.
+    #[default]
+    Data,
+    /// The system writes when it likes: a crash of the machine may lose entries.
+    None,
+}
+
+impl From<SyncMode> for Durability {
+    fn from(mode: SyncMode) -> Self {
+        match mode {
+            SyncMode::Data => Self::Data,
+            SyncMode::None => Self::None,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Finished, Progress, Task};
-use undertext::config::{self, Sections, SyncMode};
+use undertext::config::{self, Sections};
 use undertext::exchange::Status;
 use undertext::hands::{Hands, Order, Workspace};
 use undertext::id::{CallId, EntryId, RunId};
@@ -108,10 +108,7 @@ impl Stage {
             project,
             workspace,
             transcripts,
-            durability: match settings.transcripts.sync {
-                SyncMode::Data => Durability::Data,
-                SyncMode::None => Durability::None,
-            },
+            durability: settings.transcripts.sync,
             golden,
         })
     }
