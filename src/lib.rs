@@ -118,6 +118,7 @@ pub mod tools;
 pub mod hands;
 // Top: composition.
 pub mod agent;
+pub mod instructions;
 pub mod replay;
 #[cfg(feature = "cli")]
 pub mod config;

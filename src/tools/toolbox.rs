@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::exchange::ToolSpec;
+use crate::exchange::{Hint, ToolSpec};
 use crate::tools::{Compact, Recall, Tool, arguments, bash, clip, edit, read, write};
 
 /// The tools of a run: those answered beside the view, and those that hands perform.
@@ -102,7 +102,16 @@ impl Toolbox {
         self
     }
 
-    /// The same tools and this one, they are sent.
+    /// The same tools, whose calls compaction by hints treats as `hint` says of each.
+    #[must_use]
+    pub fn with_hints(mut self, hint: impl Fn(&ToolSpec) -> Hint) -> Self {
+        for held in &mut self.tools {
+            held.spec.meta.hint = hint(&held.spec);
+        }
+        self
+    }
+
+    /// The specs, in the order they are sent.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|held| held.spec.clone()).collect()
     }
