@@ -1,13 +1,8 @@
 //! The command line of Undertext: parses, dispatches, and turns a failure into one line and an
 //! exit code.
 
-#[expect(
-    dead_code,
-    reason = "the commands that use the rest come with the loop"
-)]
 mod cli;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -45,17 +40,12 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Run(args) => {
-            let start = cli::run::Start::new(args, process, &mut io::stdin())?;
-            for remark in &start.remarks {
-                term.say(&[(Look::Faint, remark)])?;
-            }
-            Ok(Exit::Done)
-        }
+        Command::Run(args) => cli::run::run(args, process, term),
         Command::Demo(args) => cli::demo::run(args, process, &program(), term),
-        Command::List(_) | Command::Show(_) | Command::Print(_) | Command::Replay(_) => {
-            Ok(Exit::Done)
-        }
+        Command::List(args) => cli::list::list(args, process, term),
+        Command::Show(args) => cli::show::show(args, process, term),
+        Command::Print(args) => cli::print::print(args, process, term),
+        Command::Replay(args) => cli::replay::replay(args, process, term),
     }
 }
 

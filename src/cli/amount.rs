@@ -30,6 +30,17 @@ pub(crate) fn time(ms: u64) -> String {
     }
 }
 
+/// How long ago something was: `just now`, `5m ago`, `3h ago`, `12d ago`.
+pub(crate) fn ago(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{minutes}m ago"),
+        60..2_880 => format!("{}h ago", minutes / 60),
+        2_880.. => format!("{}d ago", count(minutes / 1_440)),
+    }
+}
+
 /// Money: `$0.0123`, `$12.34`.
 pub(crate) fn money(usd_micro: u64) -> String {
     let dollars = usd_micro / 1_000_000;
@@ -63,6 +74,15 @@ mod tests {
             (7_500_000, "2h 05m"),
         ] {
             assert_eq!(time(ms), text);
+        }
+        for (minutes, text) in [
+            (0, "just now"),
+            (59, "59m ago"),
+            (60, "1h ago"),
+            (2_879, "47h ago"),
+            (2_880, "2d ago"),
+        ] {
+            assert_eq!(ago(minutes * 60_000), text);
         }
         for (micro, text) in [(12_345, "$0.0123"), (12_345_678, "$12.34")] {
             assert_eq!(money(micro), text);

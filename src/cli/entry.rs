@@ -20,7 +20,7 @@ pub(crate) type Line = Vec<(Look, String)>;
 
 /// The entry in lines; the first names it.
 pub(crate) fn lines(entry: &Entry) -> Vec<Line> {
-    let (head, body) = event(entry.id, &entry.event);
+    let (head, body) = parts(entry);
     let look = match &entry.event {
         Event::User(_) | Event::Response(_) | Event::Overlay(_) | Event::End(_) => Look::Strong,
         Event::Fault(_) => Look::Bad,
@@ -48,7 +48,11 @@ pub(crate) fn lines(entry: &Entry) -> Vec<Line> {
     lines
 }
 
-/// The headline of an event, and the texts below it.
+/// The headline of an entry, without its name, and the texts below it.
+pub(crate) fn parts(entry: &Entry) -> (String, Vec<String>) {
+    event(entry.id, &entry.event)
+}
+
 fn event(id: EntryId, event: &Event) -> (String, Vec<String>) {
     match event {
         Event::Run(run) => {

@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use undertext::config::{ConfigError, MeaningError};
+use undertext::record::runs::FindError;
+use undertext::record::{FileError, RecordError};
 use undertext::transcript::Reason;
 
 /// How the program ends.
@@ -104,6 +106,35 @@ impl From<ConfigError> for Failure {
             | ConfigError::Endpoint(_) => Exit::Usage,
         };
         Self::new(exit, error)
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        let exit = match &error {
+            FindError::NoRunId { .. }
+            | FindError::NotFound { .. }
+            | FindError::Ambiguous { .. } => Exit::Usage,
+            FindError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Exit::Usage
+            }
+            FindError::List { .. } | FindError::Open(_) | FindError::Read { .. } => {
+                Exit::Transcript
+            }
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self::new(Exit::Transcript, error)
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        Self::new(Exit::Transcript, error)
     }
 }
 

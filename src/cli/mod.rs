@@ -6,15 +6,26 @@
 pub(crate) mod exit;
 pub(crate) mod term;
 pub(crate) mod amount;
+pub(crate) mod brief;
 pub(crate) mod entry;
+pub(crate) mod find;
+mod start;
+mod stop;
+mod report;
+mod ending;
 pub(crate) mod run;
 pub(crate) mod demo;
+pub(crate) mod list;
+pub(crate) mod show;
+mod sent;
+pub(crate) mod print;
+pub(crate) mod replay;
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::address::Address;
 use undertext::config::{Environment, Given, Sections, Sources};
 
@@ -74,14 +85,14 @@ pub(crate) enum Command {
 pub(crate) struct SettingArgs {
     /// Keep transcripts in this directory
     #[arg(long, value_name = "DIR")]
-    transcripts: Option<PathBuf>,
+    pub(crate) transcripts: Option<PathBuf>,
     /// Read settings from this file; later files win
     #[arg(long, value_name = "FILE")]
-    config: Vec<PathBuf>,
+    pub(crate) config: Vec<PathBuf>,
     // Given as `help`: what looks like code in it would need marks that a terminal shows.
     #[arg(long, value_name = "KEY=VALUE")]
     #[arg(help = "Change one setting, such as compaction.auto.min_rounds=8")]
-    set: Vec<String>,
+    pub(crate) set: Vec<String>,
 }
 
 impl SettingArgs {
@@ -130,9 +141,15 @@ pub(crate) struct RunArgs {
     /// What tools may do; for now only `off`: they run with your own rights
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<String>,
+    /// Take up a damaged transcript with what is left of it; what is not is noted
+    #[arg(long)]
+    pub(crate) accept_damage: bool,
     /// Write one JSON object a line: first the run, then its entries, last the totals
     #[arg(long)]
     pub(crate) json: bool,
+    /// Say what the program does, on standard error; -vv says more
+    #[arg(short, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
     /// Where settings come from.
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
@@ -146,7 +163,8 @@ Examples:
 
 Exit codes: 0 the model ended its work, 1 it ended without finishing, 2 wrong usage or settings,
 3 a limit, 4 the provider failed for good, 5 no sandbox, 6 the transcript is damaged or in use,
-130 and 143 interrupted. `undertext run --resume RUN` goes on where a run ended.";
+130 and 143 interrupted. `undertext run --resume RUN` goes on where a run ended. Ctrl-C ends a run
+orderly, a second one at once; both can be taken up again.";
 
 impl RunArgs {
     /// What the flags say of settings.
@@ -224,12 +242,49 @@ pub(crate) struct PrintArgs {
     /// The run
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
-    /// Write the transcript's entries, one JSON object a line
-    #[arg(long)]
+    /// What is printed: the entries as they are, or what the model reads of them
+    #[arg(long, value_name = "VIEW", value_enum, default_value_t = Shown::Raw)]
+    pub(crate) view: Shown,
+    /// The same as --view compacted
+    #[arg(long, conflicts_with = "view")]
+    pub(crate) compacted: bool,
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    #[arg(
+        help = "Only what is there, such as r12, e40, 41.2, 5 (turn) or last; \
+                  compacted: what its request sent"
+    )]
+    pub(crate) at: Option<Address>,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// Where settings come from.
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
+}
+
+/// What `print` shows of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shown {
+    /// Entries as they are
+    Raw,
+    /// Messages as the model reads them
+    Compacted,
+    /// First the one, then the other
+    Both,
+}
+
+/// How `print` writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One JSON object a line; of entries, the lines of the file
+    Json,
+    /// Headings and blocks
+    Markdown,
 }
 
 /// `replay`
@@ -241,13 +296,9 @@ pub(crate) struct ReplayArgs {
     /// Only say whether every request can be rebuilt as it was sent
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Show the request as it was sent there, such as r12, e40 or last
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        allow_hyphen_values = true,
-        conflicts_with = "verify"
-    )]
+    /// Write the exact bytes of the request there, such as r12, e40 or last
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["verify", "json"])]
     pub(crate) at: Option<Address>,
     /// Write one JSON object a line
     #[arg(long)]

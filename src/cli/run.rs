@@ -1,285 +1,328 @@
 //! `run`: a task goes in, a model and its tools work until it is done.
 
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
-use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use serde_json::json;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use undertext::agent::{Agent, Progress, Task};
+use undertext::config::Settings;
+use undertext::hands::{self, Hands, Workspace};
+use undertext::instructions;
+use undertext::model::{ApiKey, Client, Endpoint};
+use undertext::profile;
+use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
+use undertext::setup::{Setup, Wire};
+use undertext::tools::Toolbox;
+use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
+use undertext::view::View;
 
+use crate::cli::ending::{AT_ONCE, Ended, again, tell};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, RunArgs};
+use crate::cli::report::Report;
+use crate::cli::start::{self, Start};
+use crate::cli::term::{Look, Term};
+use crate::cli::{Process, RunArgs, find, stop};
 
-/// The longest task that is read, in bytes; of it, what `limits.text_chars` allows is taken in.
-const TASK_BYTES: u64 = 16 << 20;
+/// How long tools that still run may take to end when the program does.
+const LEAVING: Duration = Duration::from_secs(1);
 
-const NO_MODEL: &str = "\
-no model named; there are three ways on:
-  with a key       OPENAI_API_KEY=… undertext run -m MODEL \"TASK\"
-  a local server   undertext run --base-url http://127.0.0.1:11434/v1 -m MODEL \"TASK\"
-  with neither     undertext demo";
-
-/// What a run begins with, checked as far as it can be before anything is recorded.
-#[derive(Debug)]
-pub(crate) struct Start {
-    /// What the person says; nothing when a run is only taken up again.
-    pub(crate) task: Option<String>,
-    /// Every setting.
-    pub(crate) settings: Settings,
-    /// The server and its key.
-    pub(crate) endpoint: Endpoint,
-    /// The directory the model works in, without symlinks; nothing if the run says where.
-    pub(crate) workspace: Option<PathBuf>,
-    /// The directory of the transcripts.
-    pub(crate) transcripts: PathBuf,
-    /// What the person should know before it begins.
-    pub(crate) remarks: Vec<String>,
+/// Runs an agent until the model is done or something ends the run.
+pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let start = Start::new(args, process, &mut io::stdin())?;
+    logs(args.verbose);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let error = anyhow::Error::new(error).context("cannot begin to work");
+            Failure::new(Exit::Unfinished, error)
+        })?;
+    let exit = runtime.block_on(go(args, start, process, term));
+    runtime.shutdown_timeout(LEAVING);
+    exit
 }
 
-impl Start {
-    /// Reads and checks what the command line, the settings and standard input say.
-    pub(crate) fn new(
-        args: &RunArgs,
-        process: &Process,
-        input: &mut dyn Read,
-    ) -> Result<Self, Failure> {
-        let environment = &process.environment;
-        let settings = config::load(&args.settings.sources(environment, args.flags()))?;
-        let taken_up = args.resume.is_some() || args.continue_last;
-        let task = task(args.task.as_deref(), input)?;
-        if task.is_none() && !taken_up {
-            return Err(Failure::usage(
-                "no task; give it as an argument, or - to read it from standard input",
-            ));
+/// Shows what the program does, if that is asked for: our own events only, since those of others
+/// may hold what is secret.
+fn logs(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => LevelFilter::INFO,
+        2.. => LevelFilter::DEBUG,
+    };
+    let shown = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_ansi(false)
+        .with_target(false);
+    let ours = Targets::new().with_target("undertext", level);
+    let registry = tracing_subscriber::registry().with(shown).with(ours);
+    registry.try_init().ok();
+}
+
+/// Puts the agent together, lets it work, and tells how it ended.
+async fn go(
+    args: &RunArgs,
+    start: Start,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Exit, Failure> {
+    let taken_up = taken_up(args, &start, process)?;
+    let workspace = match (&start.workspace, &taken_up) {
+        (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
+        (named, _) => named.clone().unwrap_or_default(),
+    };
+    let (agent, mut remarks) = agent(&start, &workspace, taken_up.as_ref(), process)?;
+    let (mut recorder, first) = match taken_up {
+        Some(recorder) => {
+            let before = began_in(recorder.view());
+            if before != workspace {
+                remarks.push(format!(
+                    "the run began in another workspace, {}",
+                    before.display()
+                ));
+            }
+            let first = opening_notes(recorder.view());
+            (recorder, first)
         }
-        if settings.model.name.is_none() {
-            return Err(Failure::usage(NO_MODEL));
+        None => (create(&start, &workspace)?, 0),
+    };
+
+    let mut report = Report::new(term, args.json, args.verbose == 0, &recorder);
+    let (run, location) = (recorder.run(), recorder.storage().location());
+    report.say(Look::Strong, &format!("run {}: {location}", run.short()));
+    for remark in start.remarks.iter().chain(&remarks) {
+        report.say(Look::Faint, remark);
+    }
+    report.object(&json!({"type": "start", "run": run, "transcript": location}))?;
+    for entry in &recorder.view().transcript().entries()[first..] {
+        report.entry(entry)?;
+    }
+
+    let task = start.task.clone().map(Task::new);
+    let again = again(args, &start, &recorder);
+    let ended = work(&agent, &mut recorder, task, &again, &mut report).await?;
+    drop(agent);
+    tell(ended, &recorder, &again, &start, &mut report)
+}
+
+/// The run to take up again, if one is: read, locked, and with something left to do.
+fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<Recorder>, Failure> {
+    let path = match (&args.resume, args.continue_last, &start.workspace) {
+        (Some(run), _, _) => find::path(run, &start.transcripts, process)?,
+        (None, true, Some(workspace)) => find::newest(&start.transcripts, workspace)?,
+        (None, _, _) => return Ok(None),
+    };
+    let storage = FileStorage::open(&path, start.settings.transcripts.sync)?;
+    let on_damage = if args.accept_damage {
+        OnDamage::Accept
+    } else {
+        OnDamage::Refuse
+    };
+    let recorder = Recorder::open(Box::new(storage), Clock::System, on_damage);
+    let recorder = recorder.map_err(|error| {
+        if matches!(error, RecordError::Damaged { .. }) {
+            let text = format!("{error}; --accept-damage goes on with what is left");
+            return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
         }
-        let endpoint = settings.endpoint(environment).map_err(no_key)?;
-        let transcripts = settings.transcripts_dir(environment)?;
-        let workspace = match &args.workspace {
-            None if args.resume.is_some() => None,
-            named => Some(workspace(named.as_deref(), process)?),
+        error.into()
+    })?;
+    let view = recorder.view();
+    let finished = view.ledger().ended == Some(Reason::Finished);
+    if start.task.is_none() && (finished || view.working().task.is_none()) {
+        let run = recorder.run().short();
+        let what = if finished {
+            "is finished"
+        } else {
+            "has no task yet"
         };
+        return Err(Failure::usage(format!(
+            "run {run} {what}; say what is next: undertext run --resume {run} \"TASK\"",
+        )));
+    }
+    Ok(Some(recorder))
+}
 
-        let mut remarks = vec![
-            match &endpoint.key {
-                Some(key) => format!("server: {} (key from {})", endpoint.base_url, key.variable),
-                None => format!("server: {} (no key)", endpoint.base_url),
-            },
-            "sandbox: off, tools run with your own rights".to_owned(),
-        ];
-        if let Some(workspace) = &workspace
-            && workspace.join("config.yaml").exists()
-        {
-            remarks
-                .push("config.yaml in the workspace is not read; name it with --config".to_owned());
-        }
-        Ok(Self {
-            task,
-            settings,
-            endpoint,
-            workspace,
-            transcripts,
-            remarks,
-        })
+/// The workspace in which a run began.
+fn began_in(view: &View) -> PathBuf {
+    let first = view.transcript().entries().first();
+    match first.map(|entry| &entry.event) {
+        Some(Event::Run(run)) => PathBuf::from(&run.workspace),
+        Some(_) | None => PathBuf::new(),
     }
 }
 
-/// The task, from the command line or from standard input.
-fn task(given: Option<&str>, input: &mut dyn Read) -> Result<Option<String>, Failure> {
-    let text = match given {
-        None => return Ok(None),
-        Some("-") => {
-            let mut bytes = Vec::new();
-            input
-                .take(TASK_BYTES)
-                .read_to_end(&mut bytes)
-                .map_err(|error| {
-                    let error = anyhow::Error::new(error).context("cannot read the task");
-                    Failure::new(Exit::Usage, error)
-                })?;
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
-        Some(text) => text.to_owned(),
+/// Where the notes begin that were recorded when the run was taken up.
+fn opening_notes(view: &View) -> usize {
+    let is_opening =
+        |event: &Event| matches!(event, Event::Note(Note::Torn(_) | Note::Damage { .. }));
+    let entries = view.transcript().entries();
+    let notes = entries
+        .iter()
+        .rev()
+        .take_while(|entry| is_opening(&entry.event));
+    entries.len() - notes.count()
+}
+
+/// Begins a transcript.
+fn create(start: &Start, workspace: &Path) -> Result<Recorder, Failure> {
+    let clock = Clock::System;
+    let run = Run {
+        format: FORMAT,
+        run: clock.new_run(),
+        workspace: workspace.to_string_lossy().into_owned(),
+        generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
+        name: None,
+        parent: None,
     };
-    if text.trim().is_empty() {
-        return Err(Failure::usage("the task is empty; say what is to be done"));
-    }
-    Ok(Some(text))
+    let sync = start.settings.transcripts.sync;
+    let storage = FileStorage::create(&start.transcripts, run.run, sync)?;
+    Ok(Recorder::create(Box::new(storage), clock, run)?)
 }
 
-/// Says what to do about a missing key.
-fn no_key(error: ConfigError) -> Failure {
-    match error {
-        ConfigError::Endpoint(EndpointError::UsualKey) => Failure::usage(format!(
-            "no key for {}; set OPENAI_API_KEY, name another server with --base-url, \
-             or try `undertext demo`",
-            config::PUBLIC_SERVER
-        )),
-        error @ (ConfigError::File { .. }
-        | ConfigError::Setting { .. }
-        | ConfigError::Meaning(_)
-        | ConfigError::Endpoint(_)) => error.into(),
+/// The agent, and what a person should know of it.
+fn agent(
+    start: &Start,
+    workspace: &Path,
+    taken_up: Option<&Recorder>,
+    process: &Process,
+) -> Result<(Agent, Vec<String>), Failure> {
+    let before = taken_up.and_then(|recorder| recorder.view().setup());
+    let setup = setup(&start.settings, before)?;
+    let endpoint = Endpoint {
+        base_url: start.endpoint.base_url.clone(),
+        api_key: start
+            .endpoint
+            .key
+            .as_ref()
+            .map(|key| ApiKey::new(key.secret())),
+        headers: Vec::new(),
+    };
+    let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
+    let client = Client::new(endpoint, start.settings.timeouts).map_err(|e| usage(e.into()))?;
+    let (toolbox, mut remarks) = toolbox(&start.settings)?;
+    let variables = process.environment.iter();
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    let environment = hands::allowed(variables, &[]);
+    let home = start::home(&process.environment);
+    let site = Workspace::open(workspace, home.as_deref(), environment);
+    let hands = Hands::in_process(site.map_err(|e| usage(e.into()))?);
+    if workspace.join("config.yaml").exists() {
+        remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
     }
+    let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
+    Ok((agent, remarks))
 }
 
-/// The directory that the model may work in. The whole machine and the whole home directory are
-/// refused: nobody means them.
-fn workspace(named: Option<&Path>, process: &Process) -> Result<PathBuf, Failure> {
-    let wrong =
-        |path: &Path, what: &str| Failure::usage(format!("workspace {} {what}", path.display()));
-    let current = process.directory.as_ref().ok();
-    let path = match (named, current) {
-        (Some(named), Some(current)) => current.join(named),
-        (Some(named), None) if named.is_absolute() => named.to_owned(),
-        (None, Some(current)) => current.clone(),
-        (_, None) => {
-            return Err(Failure::usage(
-                "the current directory is gone; name a workspace with -C",
-            ));
+/// The settings that are recorded. A run that is taken up keeps its model unless another one is
+/// named, and what was learned of that model's window.
+fn setup(settings: &Settings, before: Option<&Setup>) -> Result<Setup, Failure> {
+    let mut settings = settings.clone();
+    if let Some(main) = before.map(|before| &before.wire.models.main) {
+        let model = &mut settings.model;
+        let name = model.name.get_or_insert_with(|| main.name.clone());
+        if *name == main.name {
+            model.window = model.window.or(main.window);
+        }
+    }
+    let named = settings.model.profile.as_deref().and_then(profile::named);
+    let profile = named.unwrap_or_else(profile::openai);
+    let Some(models) = settings.models(|_| profile.clone()) else {
+        return Err(Failure::usage("the run names no model; name one with -m"));
+    };
+    Ok(Setup {
+        wire: Wire {
+            instructions: instructions::BUILTIN.to_owned(),
+            tools: Vec::new(),
+            models,
+        },
+        policy: settings.policy,
+    })
+}
+
+/// The built-in tools as the settings want them.
+fn toolbox(settings: &Settings) -> Result<(Toolbox, Vec<String>), Failure> {
+    let toolbox = Toolbox::builtin();
+    let is_off = |name: &str| settings.tool(name).enabled == Some(false);
+    let names: Vec<String> = toolbox.specs().into_iter().map(|spec| spec.name).collect();
+    let unknown = settings
+        .tools
+        .keys()
+        .filter(|off| is_off(off) && !names.iter().any(|name| name.eq_ignore_ascii_case(off)));
+    let remarks = unknown
+        .map(|name| format!("tools.{name}: there is no such tool to switch off"))
+        .collect();
+    let off = names.iter().filter(|name| is_off(name));
+    let toolbox = toolbox.without(off);
+    let toolbox = toolbox.map_err(|error| Failure::new(Exit::Usage, error))?;
+    let hint =
+        |spec: &undertext::exchange::ToolSpec| settings.tool(&spec.name).hint(spec.meta.hint);
+    Ok((toolbox.with_hints(hint), remarks))
+}
+
+/// Lets the agent work; the first signal ends it orderly, the second at once.
+async fn work(
+    agent: &Agent,
+    recorder: &mut Recorder,
+    task: Option<Task>,
+    again: &str,
+    report: &mut Report<'_>,
+) -> Result<(Ended, Option<Exit>), Failure> {
+    let cancel = CancellationToken::new();
+    let last_words = format!("{AT_ONCE}\n{again}");
+    let mut signals = stop::watch(last_words)?;
+    let mut signal = None;
+    let mut unread = false;
+    let mut events = agent.events();
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let returned = {
+        let mut run = pin!(agent.run(recorder, task, &cancel));
+        loop {
+            tokio::select! {
+                biased;
+                Some(exit) = signals.recv() => {
+                    if signal.replace(exit).is_some() {
+                        return Ok((Ended::AtOnce, Some(Exit::Interrupted)));
+                    }
+                    cancel.cancel();
+                    report.say(Look::Plain, "ending the run; once more ends it at once");
+                }
+                Some(progress) = events.next() => {
+                    if !unread && report.take(&progress).is_err() {
+                        unread = true;
+                        cancel.cancel();
+                    }
+                }
+                _ = tick.tick(), if report.is_live() => report.tick(),
+                returned = &mut run => break returned,
+            }
         }
     };
-    let real = path
-        .canonicalize()
-        .map_err(|error| wrong(&path, &format!("cannot be used: {error}")))?;
-    if !real.is_dir() {
-        return Err(wrong(&path, "is not a directory"));
+    if unread {
+        return Ok((Ended::Unread, signal));
     }
-    if real.parent().is_none() {
-        return Err(wrong(
-            &path,
-            "is the whole file system; name a project's directory with -C",
-        ));
-    }
-    if home(&process.environment).is_some_and(|home| home.starts_with(&real)) {
-        return Err(wrong(
-            &path,
-            "holds your whole home directory; name a project's directory with -C",
-        ));
-    }
-    Ok(real)
+    rest(&mut events, report)?;
+    Ok((Ended::Returned(returned), signal))
 }
 
-fn home(environment: &Environment) -> Option<PathBuf> {
-    let home = environment.get("HOME").filter(|home| !home.is_empty())?;
-    Path::new(home).canonicalize().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-
-    /// A home directory with a project in it, in which a command line is tried.
-    struct Place(tempfile::TempDir);
-
-    impl Place {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            std::fs::create_dir_all(dir.path().join("home/project")).unwrap();
-            std::fs::write(dir.path().join("home/file"), "").unwrap();
-            Self(dir)
-        }
-
-        fn start(&self, line: &[&str], variables: &[(&str, &str)]) -> Result<Start, Failure> {
-            let home = self.0.path().join("home");
-            let mut environment: Environment = variables
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect();
-            environment.insert("HOME".to_owned(), home.to_str().unwrap().to_owned());
-            let process = Process {
-                environment,
-                directory: Ok(home.join("project")),
-            };
-            let line = ["undertext", "run"].iter().chain(line);
-            let Command::Run(args) = Cli::try_parse_from(line).unwrap().command else {
-                unreachable!()
-            };
-            Start::new(&args, &process, &mut "from standard input".as_bytes())
-        }
-
-        fn check(&self, line: &[&str], expected: &str) {
-            let failure = self.start(line, &[]).unwrap_err();
-            let text = failure.line().replace(self.0.path().to_str().unwrap(), "");
-            assert_eq!(text, expected);
-            assert_eq!(failure.exit, Exit::Usage);
-        }
+/// Shows what was recorded last.
+fn rest(
+    events: &mut (impl Stream<Item = Progress> + Unpin),
+    report: &mut Report<'_>,
+) -> io::Result<()> {
+    while let Some(Some(progress)) = events.next().now_or_never() {
+        report.take(&progress)?;
     }
-
-    #[test]
-    fn bad_input_is_refused_before_anything_is_recorded() {
-        let place = Place::new();
-        let server = ["-m", "m", "--base-url", "http://127.0.0.1:1/v1"];
-        let line = |more: &[&'static str]| [&server[..], more].concat();
-        place.check(&["task"], NO_MODEL);
-        place.check(
-            &["-m", "m", "task"],
-            "no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with \
-             --base-url, or try `undertext demo`",
-        );
-        place.check(
-            &line(&[]),
-            "no task; give it as an argument, or - to read it from standard input",
-        );
-        place.check(&line(&[" \n"]), "the task is empty; say what is to be done");
-        place.check(
-            &line(&["-C", "missing", "task"]),
-            "workspace /home/project/missing cannot be used: No such file or directory (os error 2)",
-        );
-        place.check(
-            &line(&["-C", "../file", "task"]),
-            "workspace /home/project/../file is not a directory",
-        );
-        place.check(
-            &line(&["-C", "/", "task"]),
-            "workspace / is the whole file system; name a project's directory with -C",
-        );
-        for home in ["..", "../.."] {
-            let expected = format!(
-                "workspace /home/project/{home} holds your whole home directory; \
-                 name a project's directory with -C"
-            );
-            place.check(&[&server[..], &["-C", home, "task"]].concat(), &expected);
-        }
-        let sandbox = place.start(&line(&["--sandbox", "workspace", "task"]), &[]);
-        assert_eq!(sandbox.unwrap_err().exit, Exit::Sandbox);
-    }
-
-    #[test]
-    fn a_run_says_where_it_asks_and_what_tools_may_do() {
-        let place = Place::new();
-        let variables = [("OPENAI_API_KEY", "sk-secret")];
-        let start = place.start(&["-m", "m", "-"], &variables).unwrap();
-        assert_eq!(start.task.as_deref(), Some("from standard input"));
-        assert_eq!(
-            start.remarks,
-            [
-                "server: https://api.openai.com/v1 (key from OPENAI_API_KEY)",
-                "sandbox: off, tools run with your own rights",
-            ]
-        );
-        let home = place.0.path().canonicalize().unwrap().join("home");
-        assert_eq!(start.workspace, Some(home.join("project")));
-        assert!(
-            start
-                .transcripts
-                .ends_with("home/.local/state/undertext/transcripts")
-        );
-
-        std::fs::write(home.join("project/config.yaml"), "model: {name: evil}").unwrap();
-        let line = ["-m", "m", "--base-url", "http://h/v1", "--continue"];
-        let start = place.start(&line, &variables).unwrap();
-        assert_eq!(start.task, None);
-        assert_eq!(start.settings.model.name.as_deref(), Some("m"));
-        assert_eq!(
-            start.remarks,
-            [
-                "server: http://h/v1 (no key)",
-                "sandbox: off, tools run with your own rights",
-                "config.yaml in the workspace is not read; name it with --config",
-            ]
-        );
-    }
+    Ok(())
 }

@@ -173,11 +173,31 @@ impl Term {
         self.out.line(pieces)
     }
 
-    /// Writes a line of JSON to standard output.
+    /// Writes a line of JSON to standard output: to a program exactly, to a terminal made visible.
     pub(crate) fn print_json(&mut self, json: &str) -> io::Result<()> {
         self.clear_live()?;
-        writeln!(self.out.to, "{}", visible_json(json))?;
+        if self.out.terminal {
+            writeln!(self.out.to, "{}", visible_json(json))?;
+        } else {
+            writeln!(self.out.to, "{json}")?;
+        }
         self.out.to.flush()
+    }
+
+    /// Writes bytes to standard output: to a program exactly, to a terminal made visible.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.clear_live()?;
+        if self.out.terminal {
+            let text = String::from_utf8_lossy(bytes);
+            return self.out.line(&[(Look::Plain, text)]);
+        }
+        self.out.to.write_all(bytes)?;
+        self.out.to.flush()
+    }
+
+    /// Whether a live line is shown at all.
+    pub(crate) fn is_live(&self) -> bool {
+        self.err.terminal
     }
 
     /// Writes an answer to standard output: to a program exactly, to a terminal made visible.

@@ -404,7 +404,10 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(names(toolbox()), "Bash Read Write Edit Compact Recall Greet");
+        assert_eq!(
+            names(toolbox()),
+            "Bash Read Write Edit Compact Recall Greet"
+        );
         assert_eq!(
             names(toolbox().only(["Edit", "Bash"]).unwrap()),
             "Bash Edit"
@@ -419,7 +422,10 @@ mod tests {
             "no tool is named `bash`, did you mean Bash"
         );
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
-        assert_eq!(names(toolbox().with(again)), "Bash Read Write Edit Compact Recall Greet");
+        assert_eq!(
+            names(toolbox().with(again)),
+            "Bash Read Write Edit Compact Recall Greet"
+        );
     }
 
     #[tokio::test]

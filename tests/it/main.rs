@@ -40,3 +40,9 @@ mod looped;
 mod long;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+#[cfg(feature = "cli")]
+mod provider;
+#[cfg(test)]
+#[cfg(feature = "cli")]
+mod cli;

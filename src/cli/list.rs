@@ -1,0 +1,152 @@
+//! `list`: the runs, newest first.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use serde::Serialize;
+use undertext::id::RunId;
+use undertext::record::Clock;
+use undertext::record::runs::{self, RunFile};
+use undertext::transcript::jsonl::{Item, Reader};
+use undertext::transcript::turn::Rounds;
+use undertext::transcript::{At, Event, FORMAT, Reason, Speaker};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::term::{Look, Term};
+use crate::cli::{ListArgs, Process, amount, find};
+
+/// The longest beginning of a task that is shown, in characters.
+const TASK_CHARS: usize = 60;
+
+/// What is told of a run.
+#[derive(Debug, Serialize)]
+struct Glance {
+    run: RunId,
+    transcript: String,
+    began: At,
+    workspace: String,
+    turns: usize,
+    rounds: usize,
+    /// The reason of its end; `open` if nothing says that it ended.
+    state: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    damaged: bool,
+    task: String,
+}
+
+/// Lists the runs.
+pub(crate) fn list(args: &ListArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let dir = find::directory(&args.settings, process)?;
+    let runs = runs::list(&dir)?;
+    if runs.is_empty() && !args.json {
+        let text = format!("no runs in {}", dir.display());
+        term.say(&[(Look::Faint, text)])?;
+    }
+    let now = Clock::System.now();
+    for file in &runs {
+        let glance = glance(file);
+        if args.json {
+            term.print_json(&serde_json::to_string(&glance).map_err(std::io::Error::from)?)?;
+        } else {
+            row(&glance, now, term)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
+    let ago = amount::ago(now.ms_since(glance.began));
+    let rounds = amount::of(glance.rounds as u64, "round");
+    let state = match (glance.damaged, glance.state) {
+        (true, state) => format!("{state}, damaged"),
+        (false, state) => state.to_owned(),
+    };
+    let line = glance.task.lines().find(|line| !line.trim().is_empty());
+    let mut task: String = line
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .take(TASK_CHARS)
+        .collect();
+    if task.len() < glance.task.trim().len() {
+        task.push('…');
+    }
+    term.print(&[
+        (Look::Strong, glance.run.short()),
+        (
+            Look::Plain,
+            format!("  {ago:9}  {rounds:>10}  {state:11}  "),
+        ),
+        (Look::Faint, format!("{}  ", glance.workspace)),
+        (Look::Plain, task),
+    ])?;
+    Ok(())
+}
+
+/// What one reading of the file tells, without a view of it.
+fn glance(file: &RunFile) -> Glance {
+    let mut glance = Glance {
+        run: file.id,
+        transcript: file.path.display().to_string(),
+        began: file.modified,
+        workspace: String::new(),
+        turns: 0,
+        rounds: 0,
+        state: "open",
+        damaged: false,
+        task: String::new(),
+    };
+    let Ok(bytes) = File::open(&file.path) else {
+        glance.state = "unreadable";
+        return glance;
+    };
+    let mut rounds = Rounds::default();
+    let mut end: Option<Reason> = None;
+    for item in Reader::new(BufReader::with_capacity(64 << 10, bytes)) {
+        let entry = match item {
+            Ok(Item::Entry { entry, .. }) => entry,
+            // The last line of a run that goes on may be half written.
+            Ok(Item::Torn(_)) => continue,
+            Ok(Item::Damage(_)) => {
+                glance.damaged = true;
+                continue;
+            }
+            Err(_) => {
+                glance.state = "unreadable";
+                return glance;
+            }
+        };
+        rounds.take(&entry);
+        end = None;
+        match entry.event {
+            Event::Run(run) => {
+                glance.began = entry.at;
+                glance.workspace = run.workspace;
+                if run.format > FORMAT {
+                    glance.state = "newer";
+                }
+            }
+            Event::User(user) if user.origin == Speaker::Task => glance.task = user.text,
+            Event::End(ended) => end = Some(ended.reason),
+            Event::User(_)
+            | Event::Setup(_)
+            | Event::Request(_)
+            | Event::Response(_)
+            | Event::Started(_)
+            | Event::Result(_)
+            | Event::Overlay(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Fault(_)
+            | Event::Note(_)
+            | Event::Unknown(_) => {}
+        }
+    }
+    glance.turns = rounds.turns().len();
+    glance.rounds = rounds.all().len();
+    if let Some(reason) = end {
+        glance.state = reason.word();
+    }
+    glance
+}

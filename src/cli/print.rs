@@ -1,0 +1,211 @@
+//! `print`: a run from its beginning, as it is or as the model reads it.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use undertext::address::Address;
+use undertext::id::Span;
+use undertext::record::Clock;
+use undertext::transcript::{At, Purpose, jsonl};
+use undertext::view::View;
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::find::{self, Found};
+use crate::cli::sent::{self, Sent};
+use crate::cli::term::{Look, Term};
+use crate::cli::{Format, PrintArgs, Process, Shown, amount, entry};
+
+/// Prints a run.
+pub(crate) fn print(args: &PrintArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let found = find::read(&args.run, &args.settings, process, term)?;
+    let now = Clock::System.now();
+    let shown = if args.compacted {
+        Shown::Compacted
+    } else {
+        args.view
+    };
+    let format = if args.json { Format::Json } else { args.format };
+    let mut page = Page {
+        term,
+        format,
+        wrapped: shown == Shown::Both,
+    };
+    if shown != Shown::Compacted {
+        page.title("Entries as they are")?;
+        raw(&found, args.at, now, &mut page)?;
+    }
+    if shown != Shown::Raw {
+        page.title("Messages as the model reads them")?;
+        compacted(&found.loaded.view, args.at, now, &mut page)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Where it is printed, and how.
+struct Page<'a> {
+    term: &'a mut Term,
+    format: Format,
+    /// Entries and messages follow each other, and are told apart.
+    wrapped: bool,
+}
+
+impl Page<'_> {
+    fn title(&mut self, text: &str) -> io::Result<()> {
+        match self.format {
+            Format::Text if self.wrapped => self.term.print(&[(Look::Strong, text)]),
+            Format::Markdown if self.wrapped => {
+                self.term.print(&[(Look::Strong, format!("## {text}\n"))])
+            }
+            Format::Text | Format::Markdown | Format::Json => Ok(()),
+        }
+    }
+
+    /// A heading with a block below it.
+    fn block(&mut self, head: &str, body: &[String]) -> io::Result<()> {
+        let text = body.join("\n");
+        let text = text.trim_end_matches('\n');
+        let head = head.replace('\n', "\\n");
+        self.term
+            .print(&[(Look::Strong, format!("### {head}\n"))])?;
+        if text.is_empty() {
+            return Ok(());
+        }
+        let fence = fence(text);
+        self.term
+            .print(&[(Look::Plain, format!("{fence}\n{text}\n{fence}\n"))])
+    }
+
+    fn json(&mut self, view: &str, name: &str, json: &str) -> io::Result<()> {
+        if self.wrapped {
+            let wrapped = format!("{{\"view\":\"{view}\",\"{name}\":{json}}}");
+            return self.term.print_json(&wrapped);
+        }
+        self.term.print_json(json)
+    }
+
+    fn message(&mut self, sent: &Sent) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.json("compacted", "message", &sent.json),
+            Format::Markdown => self.block(&sent.head, &sent.body),
+            Format::Text => {
+                self.term.print(&[(Look::Strong, &sent.head)])?;
+                for line in sent.body.iter().flat_map(|text| text.lines()) {
+                    self.term.print(&[(Look::Plain, format!("      {line}"))])?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A fence that the text does not hold.
+fn fence(text: &str) -> String {
+    let longest = text
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    "`".repeat(longest.max(2) + 1)
+}
+
+/// Prints entries as they are.
+fn raw(found: &Found, at: Option<Address>, now: At, page: &mut Page<'_>) -> Result<(), Failure> {
+    let view = &found.loaded.view;
+    let span = match at {
+        None => None,
+        Some(at) => match at.span(view, now) {
+            Some(span) => Some(span),
+            None => return nothing(at, view, page.term),
+        },
+    };
+    if page.format == Format::Json {
+        return lines(&found.path, span, page);
+    }
+    let entries = match span {
+        Some(span) => view.transcript().span(span),
+        None => view.transcript().entries(),
+    };
+    for one in entries {
+        if page.format == Format::Markdown {
+            let (head, body) = entry::parts(one);
+            page.block(&format!("e{} {head}", one.id), &body)?;
+            continue;
+        }
+        for line in entry::lines(one) {
+            page.term.print(&line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints the lines of the file, exactly.
+fn lines(path: &Path, span: Option<Span>, page: &mut Page<'_>) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        let context = format!("cannot read {}", path.display());
+        Failure::new(Exit::Transcript, anyhow::Error::new(error).context(context))
+    };
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    let mut line = Vec::new();
+    while file.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+        let bytes = line.strip_suffix(b"\n").unwrap_or(&line);
+        let is_meant =
+            span.is_none_or(|span| jsonl::decode(bytes).is_ok_and(|entry| span.contains(entry.id)));
+        match std::str::from_utf8(bytes) {
+            Ok(json) if is_meant && (!page.wrapped || jsonl::decode(bytes).is_ok()) => {
+                page.json("raw", "entry", json)?;
+            }
+            // Damage is shown as it is, but never among other objects.
+            Err(_) if is_meant && !page.wrapped => page.term.write(&line)?,
+            Ok(_) | Err(_) => {}
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Prints what a request sent, or what the next one would send.
+fn compacted(
+    view: &View,
+    at: Option<Address>,
+    now: At,
+    page: &mut Page<'_>,
+) -> Result<(), Failure> {
+    let body = match at {
+        None | Some(Address::End) => view.body(&Purpose::Round),
+        Some(at) => match at.request(view, now).and_then(|id| sent::rebuild(view, id)) {
+            None => return nothing(at, view, page.term),
+            Some(rebuilt) => {
+                let (body, but) = sent::body(rebuilt)?;
+                if let Some(but) = but {
+                    page.term
+                        .say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
+                }
+                Some(body)
+            }
+        },
+    };
+    let Some(body) = body else {
+        page.term.say(&[(
+            Look::Faint,
+            "the run has no settings yet, so nothing is read",
+        )])?;
+        return Ok(());
+    };
+    for sent in sent::messages(&body)? {
+        page.message(&sent)?;
+    }
+    Ok(())
+}
+
+/// Says that an address points at nothing here.
+pub(crate) fn nothing(at: Address, view: &View, term: &mut Term) -> Result<(), Failure> {
+    let text = format!(
+        "{at} points at nothing: the run has {} entries, {}, {}",
+        amount::count(view.transcript().entries().len() as u64),
+        amount::of(view.rounds().all().len() as u64, "round"),
+        amount::of(view.rounds().turns().len() as u64, "turn")
+    );
+    term.say(&[(Look::Faint, text)])?;
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! What is shown of a run while it goes on.
+//!
+//! To people: remarks on standard error, and one live line on a terminal. To programs: every entry
+//! and every piece of a reply, one JSON object a line on standard output.
+
+use std::collections::VecDeque;
+use std::io;
+
+use serde_json::json;
+use undertext::agent::Progress;
+use undertext::id::{CallId, EntryId};
+use undertext::model::Delta;
+use undertext::record::{Clock, Recorder, Stopwatch};
+use undertext::transcript::{Entry, Event, Purpose, jsonl};
+
+use crate::cli::term::{Look, Term};
+use crate::cli::{amount, brief};
+
+/// Shows a run.
+pub(crate) struct Report<'a> {
+    term: &'a mut Term,
+    json: bool,
+    live: bool,
+    clock: Clock,
+    round: u32,
+    tokens: u64,
+    trigger: Option<u64>,
+    /// Calls that are not answered yet.
+    open: VecDeque<(CallId, String)>,
+    /// What is going on, and since when.
+    doing: String,
+    since: Stopwatch,
+}
+
+impl<'a> Report<'a> {
+    /// A report of this run from here on.
+    pub(crate) fn new(term: &'a mut Term, json: bool, live: bool, recorder: &Recorder) -> Self {
+        let clock = recorder.clock().clone();
+        let view = recorder.view();
+        Self {
+            live: live && term.is_live(),
+            since: clock.stopwatch(),
+            clock,
+            term,
+            json,
+            round: view.rounds().last().map_or(0, |round| round.number),
+            tokens: view.estimate().tokens,
+            trigger: view.setup().map(brief::trigger),
+            open: VecDeque::new(),
+            doing: String::new(),
+        }
+    }
+
+    /// Whether there is a live line to keep alive.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Shows what happened. Only standard output matters: nobody need read the other.
+    pub(crate) fn take(&mut self, progress: &Progress) -> io::Result<()> {
+        match progress {
+            Progress::Entry(entry) => self.entry(entry),
+            Progress::Delta { request, delta } => self.delta(*request, delta),
+        }
+    }
+
+    /// Shows an entry.
+    pub(crate) fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        if self.json {
+            let line = jsonl::encode(entry).map_err(io::Error::other)?;
+            let line = String::from_utf8_lossy(&line);
+            self.term.print_json(line.trim_end())?;
+        }
+        match &entry.event {
+            Event::Setup(setup) => self.trigger = Some(brief::trigger(setup)),
+            Event::Request(request) => {
+                if let Some(round) = request.round {
+                    self.round = round;
+                    self.tokens = request.estimate.tokens;
+                }
+                let is_round = request.purpose == Purpose::Round;
+                self.begin(if is_round { "asking" } else { "summarizing" });
+                self.progress()?;
+            }
+            Event::Response(response) => {
+                let calls = (1..).zip(&response.calls);
+                self.open = calls
+                    .map(|(place, call)| (CallId::new(entry.id, place), call.name.clone()))
+                    .collect();
+                self.next_call()?;
+            }
+            Event::Result(result) => {
+                self.open.retain(|(call, _)| *call != result.call);
+                self.next_call()?;
+            }
+            Event::Overlay(laid) => {
+                self.say(Look::Plain, &brief::overlay(entry.id, laid));
+                self.tokens = laid.size.after;
+            }
+            // One that is not asked again is told at the end.
+            Event::Fault(fault) if fault.wait_ms.is_some() => {
+                self.say(Look::Bad, &brief::fault(entry.id, fault));
+                self.begin("waiting");
+            }
+            Event::Note(note) => self.say(Look::Bad, &brief::note(note)),
+            Event::Run(_)
+            | Event::User(_)
+            | Event::Started(_)
+            | Event::Fault(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::End(_)
+            | Event::Unknown(_) => {}
+        }
+        self.tick();
+        Ok(())
+    }
+
+    fn delta(&mut self, request: EntryId, delta: &Delta) -> io::Result<()> {
+        let (name, text, doing) = match delta {
+            Delta::Text(text) => ("text", text, "writing"),
+            Delta::Reasoning(text) => ("reasoning", text, "thinking"),
+            Delta::Call { name } => ("call", name, "calling"),
+            Delta::Reply(_) | Delta::Fault(_) => return Ok(()),
+        };
+        if self.json {
+            let delta = json!({"type": "delta", "request": request, name: text});
+            self.term.print_json(&delta.to_string())?;
+        }
+        if self.doing != doing {
+            self.begin(doing);
+            self.tick();
+        }
+        Ok(())
+    }
+
+    fn next_call(&mut self) -> io::Result<()> {
+        if let Some((_, name)) = self.open.front() {
+            let name = name.clone();
+            self.begin(&name);
+            self.progress()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, doing: &str) {
+        doing.clone_into(&mut self.doing);
+        self.since = self.clock.stopwatch();
+    }
+
+    /// Tells programs what the live line tells people.
+    fn progress(&mut self) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let mut progress = json!({
+            "type": "progress",
+            "round": self.round,
+            "tokens": self.tokens,
+            "doing": self.doing,
+        });
+        if let (Some(trigger), Some(object)) = (self.trigger, progress.as_object_mut()) {
+            object.insert("trigger".to_owned(), json!(trigger));
+        }
+        self.term.print_json(&progress.to_string())
+    }
+
+    /// Shows the live line anew.
+    pub(crate) fn tick(&mut self) {
+        if !self.live || self.round == 0 {
+            return;
+        }
+        let (round, doing) = (self.round, &self.doing);
+        let fill = brief::fill(self.tokens, self.trigger);
+        let since = match self.since.ms() {
+            ms @ 0..60_000 => format!("{} s", ms / 1_000),
+            ms => amount::time(ms),
+        };
+        self.term
+            .live(&format!("round {round} · {fill} · {doing} {since}"))
+            .ok();
+    }
+
+    /// Writes a line to standard error, whoever reads it.
+    pub(crate) fn say(&mut self, look: Look, text: &str) {
+        self.term.say(&[(look, text)]).ok();
+    }
+
+    /// Writes an object to standard output, if programs read it.
+    pub(crate) fn object(&mut self, object: &serde_json::Value) -> io::Result<()> {
+        if self.json {
+            self.term.print_json(&object.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the answer to standard output, if people read it.
+    pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
+        if !self.json {
+            self.term.answer(text)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,352 @@
+//! `show`: one run at a glance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use undertext::id::{EntryId, RunId};
+use undertext::overlay::{Layer, Overlay, Size};
+use undertext::record::Clock;
+use undertext::transcript::{At, End, Event, Speaker, Totals};
+use undertext::view::View;
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::find::{self, Found};
+use crate::cli::term::{Look, Term};
+use crate::cli::{Process, ShowArgs, amount, brief};
+
+/// Everything that is told of a run.
+#[derive(Debug, Serialize)]
+struct Overview {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunId>,
+    transcript: String,
+    workspace: String,
+    generator: String,
+    began: At,
+    task: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Model>,
+    turns: usize,
+    entries: usize,
+    totals: Totals,
+    context: Context,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimates: Option<Estimates>,
+    overlays: Vec<Laid>,
+    /// By class.
+    faults: BTreeMap<&'static str, u64>,
+    notes: Vec<String>,
+    damage: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
+}
+
+/// The model of the newest setup.
+#[derive(Debug, Serialize)]
+struct Model {
+    name: String,
+    profile: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<u64>,
+}
+
+/// What the next request would take.
+#[derive(Debug, Serialize)]
+struct Context {
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<u64>,
+}
+
+/// How far estimates were from what the provider counted.
+#[derive(Debug, Serialize)]
+struct Estimates {
+    replies: u64,
+    /// The mean distance, in thousandths of what was counted.
+    off_permille: u64,
+    factor: u64,
+}
+
+/// An overlay.
+#[derive(Debug, Serialize)]
+struct Laid {
+    id: EntryId,
+    origin: &'static str,
+    kind: &'static str,
+    rule: String,
+    pass: EntryId,
+    size: Size,
+    covers: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
+    retracted: bool,
+    #[serde(skip)]
+    line: String,
+}
+
+/// Shows a run.
+pub(crate) fn show(args: &ShowArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let found = find::read(&args.run, &args.settings, process, term)?;
+    let overview = overview(&found);
+    if args.json {
+        term.print_json(&serde_json::to_string(&overview).map_err(std::io::Error::from)?)?;
+    } else {
+        overview.print(Clock::System.now(), term)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn overview(found: &Found) -> Overview {
+    let view = &found.loaded.view;
+    let transcript = view.transcript();
+    let run = found.loaded.run();
+    let standing: BTreeSet<EntryId> = view.overlays().into_iter().collect();
+    let mut overview = Overview {
+        run: run.map(|run| run.run),
+        transcript: found.path.display().to_string(),
+        workspace: run.map_or_else(String::new, |run| run.workspace.clone()),
+        generator: run.map_or_else(String::new, |run| run.generator.clone()),
+        began: transcript
+            .entries()
+            .first()
+            .map_or_else(At::default, |first| first.at),
+        task: String::new(),
+        model: view.wire().map(|wire| Model {
+            name: wire.models.main.name.clone(),
+            profile: wire.models.main.profile.name.clone(),
+            window: wire.models.main.window,
+        }),
+        turns: view.rounds().turns().len(),
+        entries: transcript.entries().len(),
+        totals: view.ledger().whole,
+        context: Context {
+            tokens: view.estimate().tokens,
+            trigger: view.setup().map(brief::trigger),
+        },
+        estimates: estimates(view),
+        overlays: Vec::new(),
+        faults: BTreeMap::new(),
+        notes: Vec::new(),
+        damage: found
+            .loaded
+            .damage
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        end: None,
+    };
+    for entry in transcript.entries() {
+        match &entry.event {
+            Event::User(user) if user.origin == Speaker::Task => {
+                overview.task.clone_from(&user.text);
+            }
+            Event::Overlay(overlay) => {
+                overview
+                    .overlays
+                    .push(laid(entry.id, overlay, standing.contains(&entry.id)));
+            }
+            Event::Fault(fault) => *overview.faults.entry(fault.class.word()).or_default() += 1,
+            Event::Note(note) => {
+                overview
+                    .notes
+                    .push(format!("e{}: {}", entry.id, brief::note(note)));
+            }
+            Event::End(end) => overview.totals.ms += end.totals.ms,
+            Event::User(_)
+            | Event::Run(_)
+            | Event::Setup(_)
+            | Event::Request(_)
+            | Event::Response(_)
+            | Event::Started(_)
+            | Event::Result(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Unknown(_) => {}
+        }
+    }
+    if let Some(last) = transcript.last() {
+        if let Event::End(end) = &last.event {
+            overview.end = Some(end.clone());
+        } else {
+            let begun = view.ledger().begun.unwrap_or(last.at);
+            overview.totals.ms += last.at.ms_since(begun);
+        }
+    }
+    overview
+}
+
+fn laid(id: EntryId, overlay: &Overlay, stands: bool) -> Laid {
+    Laid {
+        id,
+        origin: overlay.origin.word(),
+        kind: match &overlay.layer {
+            Layer::Stub(_) => "stub",
+            Layer::Hide(_) => "hide",
+            Layer::Summary(_) => "summary",
+            Layer::Show(_) => "show",
+        },
+        rule: overlay.rule.clone(),
+        pass: overlay.pass,
+        size: overlay.size,
+        covers: brief::covers(&overlay.layer),
+        reason: overlay.reason.clone(),
+        retracted: !stands,
+        line: brief::overlay(id, overlay),
+    }
+}
+
+/// Compares what was estimated of each round's request with what the provider counted.
+fn estimates(view: &View) -> Option<Estimates> {
+    let (mut replies, mut off) = (0_u64, 0_u64);
+    for round in view.rounds().all() {
+        let Some(response) = round.response.and_then(|id| view.response(id)) else {
+            continue;
+        };
+        let Some(Event::Request(request)) = view
+            .transcript()
+            .get(response.request)
+            .map(|entry| &entry.event)
+        else {
+            continue;
+        };
+        let counted = response
+            .usage
+            .and_then(|usage| usage.input)
+            .filter(|input| *input > 0);
+        if let Some(counted) = counted {
+            replies += 1;
+            off += request.estimate.tokens.abs_diff(counted) * 1_000 / counted;
+        }
+    }
+    (replies > 0).then(|| Estimates {
+        replies,
+        off_permille: off / replies,
+        factor: view.factor(),
+    })
+}
+
+impl Overview {
+    fn print(&self, now: At, term: &mut Term) -> std::io::Result<()> {
+        let state = match &self.end {
+            Some(end) => end.reason.word(),
+            None => "open: it goes on right now, or was killed",
+        };
+        let name = self
+            .run
+            .map_or_else(|| "without a name".to_owned(), RunId::short);
+        term.print(&[
+            (Look::Strong, format!("run {name}")),
+            (Look::Plain, format!("  {state}")),
+        ])?;
+        let mut row = |name: &str, text: &str| {
+            let mut name = name;
+            for line in text.lines() {
+                let name = std::mem::take(&mut name);
+                term.print(&[
+                    (Look::Faint, format!("  {name:<12}")),
+                    (Look::Plain, line.to_owned()),
+                ])?;
+            }
+            std::io::Result::Ok(())
+        };
+        row("task", self.task.trim())?;
+        row("workspace", &self.workspace)?;
+        row(
+            "transcript",
+            &format!(
+                "{} ({} entries)",
+                self.transcript,
+                amount::count(self.entries as u64)
+            ),
+        )?;
+        if let Some(model) = &self.model {
+            let window = model
+                .window
+                .map_or_else(|| "unknown".to_owned(), amount::count);
+            row(
+                "model",
+                &format!(
+                    "{} (profile {}, window {window})",
+                    model.name, model.profile
+                ),
+            )?;
+        }
+        let ago = amount::ago(now.ms_since(self.began));
+        row(
+            "began",
+            &format!("{}, {ago}, by {}", self.began, self.generator),
+        )?;
+        row("work", &self.work())?;
+        row("tokens", &self.tokens())?;
+        if let Some(estimates) = &self.estimates {
+            let Estimates {
+                replies,
+                off_permille,
+                factor,
+            } = estimates;
+            let replies = format!(
+                "{} {}",
+                amount::count(*replies),
+                if *replies == 1 { "reply" } else { "replies" }
+            );
+            let text = format!(
+                "{}.{} % off on average in {replies}, factor {}.{:03}",
+                off_permille / 10,
+                off_permille % 10,
+                factor / 1_000,
+                factor % 1_000
+            );
+            row("estimates", &text)?;
+        }
+        row(
+            "context",
+            &brief::fill(self.context.tokens, self.context.trigger),
+        )?;
+        let overlays: Vec<String> = self.overlays.iter().map(Laid::text).collect();
+        row("overlays", &overlays.join("\n"))?;
+        let faults: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(class, times)| format!("{times} {class}"))
+            .collect();
+        row("faults", &faults.join(", "))?;
+        row("notes", &self.notes.join("\n"))?;
+        row("damage", &self.damage.join("\n"))?;
+        if let Some(end) = &self.end {
+            row("end", end.text.trim())?;
+        }
+        Ok(())
+    }
+
+    fn work(&self) -> String {
+        format!(
+            "{}, {}, {}, {} in {}",
+            amount::of(self.turns as u64, "turn"),
+            amount::of(self.totals.rounds, "round"),
+            amount::of(self.totals.requests, "request"),
+            amount::of(self.totals.calls, "call"),
+            amount::time(self.totals.ms)
+        )
+    }
+
+    fn tokens(&self) -> String {
+        let totals = &self.totals;
+        let cost = totals
+            .cost_usd_micro
+            .map_or_else(String::new, |cost| format!(", {}", amount::money(cost)));
+        format!(
+            "{} in ({} cached), {} out{cost}",
+            amount::count(totals.input),
+            amount::count(totals.cached),
+            amount::count(totals.output)
+        )
+    }
+}
+
+impl Laid {
+    fn text(&self) -> String {
+        let retracted = if self.retracted { " (retracted)" } else { "" };
+        format!("{}{retracted}", self.line)
+    }
+}

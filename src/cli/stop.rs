@@ -1,0 +1,51 @@
+//! Signals that stop a run: the first ends it orderly, the second at once.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use crate::cli::exit::Exit;
+
+/// How long whoever is told of the second signal may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Waits for signals from now on: each is told with the exit code it asks for.
+///
+/// To be called within a runtime with more than one thread: the second one ends the process even
+/// if whoever is told hangs, say on a pipe that nobody reads. What is said then are `last_words`.
+pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (tell, told) = mpsc::unbounded_channel();
+    drop(tokio::spawn(async move {
+        let mut times = 0;
+        loop {
+            let exit = tokio::select! {
+                _ = interrupt.recv() => Exit::Interrupted,
+                _ = terminate.recv() => Exit::Terminated,
+            };
+            tell.send(exit).ok();
+            times += 1;
+            if times > 1 {
+                tokio::time::sleep(PATIENCE).await;
+                // Standard error may be such a pipe as well.
+                let said = tokio::task::spawn_blocking(move || {
+                    writeln!(io::stderr(), "{last_words}").ok();
+                });
+                tokio::time::timeout(PATIENCE, said).await.ok();
+                return at_once(Exit::Interrupted);
+            }
+        }
+    }));
+    Ok(told)
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the person asked twice, and the rest of the program does not answer"
+)]
+fn at_once(exit: Exit) {
+    std::process::exit(exit as i32)
+}
