@@ -1,17 +1,7 @@
 //! Numbers as people read them.
 
 /// A number with its thousands apart: `118,000`.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(crate) use undertext::words::grouped as count;
 
 /// A number and its noun: `1 call`, `2 calls`.
 pub(crate) fn of(number: u64, noun: &str) -> String {

@@ -24,9 +24,9 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
-        fs::create_dir_all(place.path().join("work/sub")).unwrap();
+        fs::create_dir_all(place.path().join("tree/sub")).unwrap();
         fs::write(place.path().join("secret"), "secret\n").unwrap();
-        let workspace = Workspace::open(&place.path().join("work"), None, Vec::new()).unwrap();
+        let workspace = Workspace::open(&place.path().join("tree"), None, Vec::new()).unwrap();
         let site = Site {
             call: CallId::new(EntryId(41), 2),
             workspace: Arc::new(workspace),
@@ -81,7 +81,7 @@ impl Bench {
     /// What a call said, with the workspace's own path taken out.
     fn said(&self, outcome: &Outcome) -> String {
         let root = self.site.workspace.root().to_str().unwrap();
-        let place = root.strip_suffix("/work").unwrap();
+        let place = root.strip_suffix("/tree").unwrap();
         format!(
             "{}: {}\n",
             outcome.status.word(),
@@ -428,25 +428,25 @@ fn nothing_leads_out_of_the_workspace() {
     symlink(bench.place.path(), bench.at("middle")).unwrap();
     symlink("/proc/self/root", bench.at("root")).unwrap();
     symlink(bench.outside("new"), bench.at("made")).unwrap();
-    fs::create_dir(bench.outside("work-not")).unwrap();
-    fs::write(bench.outside("work-not/secret"), "secret\n").unwrap();
+    fs::create_dir(bench.outside("tree-not")).unwrap();
+    fs::write(bench.outside("tree-not/secret"), "secret\n").unwrap();
     bench.site.known = Some(Digest::of(b"secret\n"));
 
     let absolute = secret.to_str().unwrap().to_owned();
     let through_root = format!("root{absolute}");
     let work = bench
-        .outside("work-not/secret")
+        .outside("tree-not/secret")
         .to_str()
         .unwrap()
         .to_owned();
     for path in [
         "../secret",
         "sub/../../secret",
-        "sub/../../work/../secret",
+        "sub/../../tree/../secret",
         "end",
         "sub/relative",
         "middle/secret",
-        "middle/work/../secret",
+        "middle/tree/../secret",
         &absolute,
         &through_root,
         &work,
@@ -457,7 +457,7 @@ fn nothing_leads_out_of_the_workspace() {
         "../none",
         "middle/new/none",
     ] {
-        // Normal by its text, `middle/work/../secret` is `middle/secret`.
+        // Normal by its text, `middle/tree/../secret` is `middle/secret`.
         for outcome in [
             bench.read(path),
             bench.write(path, "mine"),
@@ -476,8 +476,8 @@ fn nothing_leads_out_of_the_workspace() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["secret", "work", "work-not"]);
-    insta::assert_snapshot!(bench.said(&bench.read("../secret")), @"denied: `../secret`: outside the workspace `/work`; file tools act only below it");
+    assert_eq!(names, ["secret", "tree", "tree-not"]);
+    insta::assert_snapshot!(bench.said(&bench.read("../secret")), @"denied: `../secret`: outside the workspace `/tree`; file tools act only below it");
 
     // Links that stay inside are fine, and a file keeps its place when one is written through.
     bench.put("sub/real", "a");

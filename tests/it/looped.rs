@@ -6,20 +6,18 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
-use undertext::agent::{Agent, AgentError, Progress, Task};
+use undertext::agent::{Agent, Progress, Task};
 use undertext::exchange::{Effect, Ending, ToolMeta};
 use undertext::model::{Delta, Fault, Reply, Script, Scripted};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
-use undertext::step::{self, Step};
 use undertext::tools::{Outcome, Toolbox, typed};
-use undertext::transcript::{At, Entry, Event, FaultClass, Note, Purpose};
-use undertext::view::View;
+use undertext::transcript::{Entry, Event, FaultClass, Note, Purpose};
 
 use crate::scene::{self, Amount};
 
 /// Entries as a reader tells them, a line each.
-fn story(entries: &[Arc<Entry>]) -> String {
+pub(crate) fn story(entries: &[Arc<Entry>]) -> String {
     entries
         .iter()
         .map(|entry| format!("{} {}\n", entry.id, line(&entry.event)))
@@ -80,7 +78,7 @@ fn play(script: Vec<Script>, policy: Policy) -> String {
     story(&scene::entries(&storage)[3..])
 }
 
-fn show(path: &str) -> (&'static str, String) {
+pub(crate) fn show(path: &str) -> (&'static str, String) {
     ("Show", format!(r#"{{"path":"{path}","chars":9}}"#))
 }
 
@@ -200,37 +198,6 @@ fn the_same_failing_call_is_warned_of_and_then_ends_the_run() {
 }
 
 #[test]
-fn a_limit_is_announced_and_the_run_goes_on_when_it_is_taken_up() {
-    let mut policy = Policy::default();
-    policy.limits.rounds = Some(3);
-    let mut script: Vec<Script> = (0..4).map(|_| Reply::calls([show("a")]).into()).collect();
-    script.push(Reply::text("Done.").into());
-    let storage = MemoryStorage::default();
-    let agent = scene::agent(100_000, policy, Scripted::new(script));
-    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
-    scene::go(&agent, &mut scene::open(&storage), None).unwrap();
-    insta::assert_snapshot!(story(&scene::entries(&storage)[3..]), @r#"
-    4 request, round 1
-    5 response to 4, Complete:  Show{"path":"a","chars":9}
-    6 result of 5.1, ok: a says "s
-    7 request, round 2
-    8 response to 7, Complete:  Show{"path":"a","chars":9}
-    9 result of 8.1, ok: a says "s
-    10 user, Runtime: [undertext, not the user] 2 of 3 rounds are used. Bring the work to a good end before the limit ends the run.
-    11 request, round 3
-    12 response to 11, Complete:  Show{"path":"a","chars":9}
-    13 result of 12.1, ok: a says "s
-    14 end, rounds: the limit of rounds is reached; resume to go on
-    15 request, round 4
-    16 response to 15, Complete:  Show{"path":"a","chars":9}
-    17 result of 16.1, ok: a says "s
-    18 request, round 5
-    19 response to 18, Complete: Done.
-    20 end, finished: Done.
-    "#);
-}
-
-#[test]
 fn a_fault_is_waited_out_or_ends_the_run() {
     let script = vec![
         Fault::new(FaultClass::Overload, "busy").into(),
@@ -285,91 +252,6 @@ fn a_retried_request_differs_by_no_byte() {
     let asked = model.asked();
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[1].body, asked[2].body);
-}
-
-fn waiting(name: &str, effect: Effect, cancel: &CancellationToken) -> Toolbox {
-    let cancel = cancel.clone();
-    let tool = typed(name, "Waits.", move |_: Amount| {
-        cancel.cancel();
-        std::future::pending::<Outcome>()
-    });
-    Toolbox::new().with(tool.with_meta(ToolMeta {
-        effect,
-        ..ToolMeta::default()
-    }))
-}
-
-/// Cancelled while a call runs: every open call is answered, and the run can be taken up again.
-#[test]
-fn a_cancelled_run_ends_with_entries() {
-    for (effect, expected) in [
-        (
-            Effect::Writes,
-            "\
-6 started 5.1
-7 result of 5.1, cancelled: cancelled: the run was stopped while this call was running; effects may have happened
-8 result of 5.2, cancelled: cancelled: the run was stopped before this call ran
-9 end, interrupted: interrupted; resume to go on
-",
-        ),
-        (
-            Effect::Reads,
-            "\
-6 result of 5.1, cancelled: cancelled: the run was stopped before this call ran
-7 result of 5.2, cancelled: cancelled: the run was stopped before this call ran
-8 end, interrupted: interrupted; resume to go on
-",
-        ),
-    ] {
-        let cancel = CancellationToken::new();
-        let call = || ("Wait", r#"{"path":"a"}"#);
-        let model = Scripted::new([Reply::calls([call(), call()]).into(), Reply::text("Ok.").into()]);
-        let toolbox = waiting("Wait", effect, &cancel);
-        let setup = scene::setup(100_000, Policy::default());
-        let agent = Agent::new(setup, Arc::new(model), toolbox);
-        let storage = MemoryStorage::default();
-        let mut recorder = scene::create(&storage);
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(agent.run(&mut recorder, Some(Task::new("Go.")), &cancel)).unwrap();
-        drop(recorder);
-        assert_eq!(story(&scene::entries(&storage)[5..]), expected);
-        let resumed = scene::go(&agent, &mut scene::open(&storage), None).unwrap();
-        assert_eq!(resumed.text, "Ok.");
-    }
-}
-
-/// Cancelled while the model is silent: nothing is lost, and the same request is sent again.
-#[test]
-fn a_run_cancelled_while_it_waits_sends_the_same_request_again() {
-    let model = Scripted::new([Script::Silence, Reply::text("Done.").into()]);
-    let agent = scene::agent(100_000, Policy::default(), model.clone());
-    let storage = MemoryStorage::default();
-    let mut recorder = scene::create(&storage);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let cancel = CancellationToken::new();
-    runtime.block_on(async {
-        let run = agent.run(&mut recorder, Some(Task::new("Go.")), &cancel);
-        let stop = async {
-            while model.asked().is_empty() {
-                tokio::task::yield_now().await;
-            }
-            cancel.cancel();
-        };
-        futures::join!(run, stop).0.unwrap();
-    });
-    drop(recorder);
-    scene::go(&agent, &mut scene::open(&storage), None).unwrap();
-    insta::assert_snapshot!(story(&scene::entries(&storage)[3..]), @r#"
-    4 request, round 1
-    5 end, interrupted: interrupted; resume to go on
-    6 fault of 4, local: interrupted, attempt 1, wait Some(0)
-    7 response to 4, Complete: Done.
-    8 end, finished: Done.
-    "#);
-    let asked = model.asked();
-    assert_eq!(asked[0].body, asked[1].body);
 }
 
 /// Neighbouring calls that only read run at the same time: each of these waits for the other.
@@ -450,59 +332,4 @@ fn the_events_of_an_agent_are_its_entries_and_deltas() {
         })
         .collect();
     assert_eq!(text, "Done.");
-}
-
-/// A wait that is over by the clock is over; one that no server can have asked for is a clock that was
-/// set back.
-#[test]
-fn a_clock_that_was_set_back_does_not_hold_a_run() {
-    let storage = MemoryStorage::default();
-    let script = [
-        Fault::new(FaultClass::Overload, "busy").into(),
-        Reply::text("Done.").into(),
-    ];
-    let agent = scene::agent(100_000, Policy::default(), Scripted::new(script));
-    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
-    let entries = scene::entries(&storage);
-    let fault = entries
-        .iter()
-        .position(|entry| matches!(&entry.event, Event::Fault(_)))
-        .unwrap();
-    let view = View::of(entries[..=fault].iter().cloned());
-    let at = entries[fault].at;
-    let hour = 3_600_000;
-    for (now, waits) in [
-        (at, true),
-        (at.plus_ms(508), false),
-        (At(at.0 - hour), false),
-    ] {
-        let step = step::next(&view, now);
-        assert_eq!(matches!(step, Step::Wait(_)), waits, "{step:?}");
-        assert_eq!(
-            matches!(step, Step::Ask(ask) if ask.again.is_some()),
-            !waits
-        );
-    }
-}
-
-/// A finished run that nobody spoke to since has nothing to do, whatever else was recorded.
-#[test]
-fn a_finished_run_needs_a_task() {
-    let storage = MemoryStorage::default();
-    let script = || [Reply::text("Done.").into(), Reply::text("That too.").into()];
-    let agent = scene::agent(100_000, Policy::default(), Scripted::new(script()));
-    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
-    let mut recorder = scene::open(&storage);
-    let text = "looked at".to_owned();
-    recorder
-        .record(Event::Note(Note::Warning { text }))
-        .unwrap();
-    assert!(matches!(
-        scene::go(&agent, &mut recorder, None),
-        Err(AgentError::NoTask)
-    ));
-    let empty = scene::go(&agent, &mut recorder, Some(Task::new(" \n")));
-    assert!(matches!(empty, Err(AgentError::EmptyTask)));
-    let again = scene::go(&agent, &mut recorder, Some(Task::new("More."))).unwrap();
-    assert_eq!(again.text, "That too.");
 }

@@ -37,6 +37,8 @@ mod recalled;
 #[cfg(test)]
 mod looped;
 #[cfg(test)]
+mod stopped;
+#[cfg(test)]
 mod long;
 #[cfg(test)]
 mod golden;
