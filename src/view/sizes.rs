@@ -10,6 +10,9 @@ use crate::setup::{Model, Policy};
 use crate::transcript::Estimate;
 use crate::view::View;
 
+/// A text of this many characters is taken in whole, however small the window.
+const SHORT_TEXT: u64 = 2000;
+
 /// The reserve for output where the window is not known.
 const OUTPUT_UNKNOWN: u64 = 8192;
 
@@ -88,9 +91,11 @@ impl Sizes {
         meter::room(tokens, self.factor)
     }
 
-    /// The longest text that a person hands in, in characters.
+    /// The longest text that a person hands in, in characters. A short one is never clipped: where
+    /// not even that fits, the run is refused with the numbers.
     pub fn text_chars(&self, policy: &Policy) -> u64 {
-        policy.limits.text_chars.min(self.as_chars(self.share(0.2)))
+        let most = policy.limits.text_chars;
+        most.min(self.as_chars(self.share(0.2)).max(SHORT_TEXT))
     }
 
     /// The longest result of each of `calls` calls of one round, in characters.

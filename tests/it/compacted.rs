@@ -274,6 +274,16 @@ fn what_cannot_fit_is_refused_at_the_start() {
     let finished = scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go.")));
     let finished = finished.unwrap();
     assert_eq!(finished.reason, Reason::Oversize);
+    // The task is not clipped to nothing: a larger window can take the run up.
+    assert_eq!(
+        scene::entries(&storage)
+            .iter()
+            .find_map(|entry| match &entry.event {
+                Event::User(user) => Some(user.text.clone()),
+                _ => None,
+            }),
+        Some("Go.".to_owned())
+    );
     assert!(
         !scene::entries(&storage)
             .iter()
