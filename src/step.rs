@@ -49,24 +49,6 @@ pub struct Ask {
     pub tell: Option<String>,
 }
 
-impl Step {
-    fn ask(purpose: Purpose) -> Self {
-        Self::Ask(Ask {
-            purpose,
-            again: None,
-            tell: None,
-        })
-    }
-
-    fn tell(text: impl Into<String>) -> Self {
-        Self::Ask(Ask {
-            purpose: Purpose::Round,
-            again: None,
-            tell: Some(text.into()),
-        })
-    }
-}
-
 /// What the loop does next.
 pub fn next(view: &View, now: At) -> Step {
     if let Some(step) = view
@@ -81,18 +63,32 @@ pub fn next(view: &View, now: At) -> Step {
     if !open.is_empty() {
         return Step::Call(open);
     }
-    judged(view)
-        .or_else(|| limit(view, now).map(Step::Stop))
-        .or_else(|| compacted(view, now))
-        .or_else(|| oversize(view).then_some(Step::Stop(Reason::Oversize)))
-        .or_else(|| warning(view, now).map(Step::tell))
-        .unwrap_or_else(|| {
-            if view.awaits_model() {
-                Step::ask(Purpose::Round)
-            } else {
-                Step::tell(words::GO_ON)
-            }
-        })
+    let mut tell = Vec::new();
+    match judged(view) {
+        Some(Judged::Stop(reason)) => return Step::Stop(reason),
+        Some(Judged::Remind(text)) => tell.push(text.to_owned()),
+        None => {}
+    }
+    if let Some(reason) = limit(view, now) {
+        return Step::Stop(reason);
+    }
+    if let Some(step) = compacted(view, now) {
+        return step;
+    }
+    if oversize(view) {
+        return Step::Stop(Reason::Oversize);
+    }
+    tell.extend(compaction::failure(view));
+    tell.extend(warnings(view, now));
+    if tell.is_empty() && !view.awaits_model() {
+        tell.push(words::GO_ON.to_owned());
+    }
+    let tell = (!tell.is_empty()).then(|| tell.join("\n\n"));
+    Step::Ask(Ask {
+        purpose: Purpose::Round,
+        again: None,
+        tell,
+    })
 }
 
 /// What becomes of a request that has no response.
@@ -105,7 +101,7 @@ fn pending(view: &View, asked: &Asked, now: At) -> Option<Step> {
             Some(Step::Wait(at))
         }
         // Without a fault, the run was killed while it waited for the reply.
-        None | Some((_, Some(_))) => Some(again(view, asked)),
+        None | Some((_, Some(_))) => again(view, asked),
         // What failed for good before the run ended is tried once more, as a new request.
         Some((_, None)) if asked.ended => None,
         Some((class, None)) => match &asked.purpose {
@@ -122,20 +118,20 @@ fn is_a_wait(view: &View, ms: u64) -> bool {
     ms <= longest.saturating_add(longest / 4)
 }
 
-/// The request under its own entry if the view still gives its body, else a new one.
-fn again(view: &View, asked: &Asked) -> Step {
-    let entry = view.transcript().get(asked.request);
-    let recorded = match entry.map(|entry| &entry.event) {
-        Some(Event::Request(request)) => Some(request.body),
-        Some(_) | None => None,
+/// The request under its own entry, if the view still gives its body. Else a new one is made, after
+/// everything that is looked at before a request.
+fn again(view: &View, asked: &Asked) -> Option<Step> {
+    let entry = view.transcript().get(asked.request)?;
+    let Event::Request(request) = &entry.event else {
+        return None;
     };
-    let body = view.body(&asked.purpose).map(|body| body.digest());
-    let same = recorded.is_some() && recorded == body;
-    Step::Ask(Ask {
-        purpose: asked.purpose.clone(),
-        again: same.then_some(asked.request),
+    let same = view.body(&asked.purpose)?.digest() == request.body;
+    let (purpose, again) = (asked.purpose.clone(), Some(asked.request));
+    same.then_some(Step::Ask(Ask {
+        purpose,
+        again,
         tell: None,
-    })
+    }))
 }
 
 /// What becomes of a round whose request failed for good.
@@ -156,9 +152,17 @@ fn failed(view: &View, class: FaultClass) -> Option<Step> {
     }
 }
 
+/// What the newest response asks for.
+enum Judged {
+    /// The run ends.
+    Stop(Reason),
+    /// The model is reminded, and goes on.
+    Remind(&'static str),
+}
+
 /// What the newest response asks for, if the round is closed and nobody spoke since; `None` if the
-/// run goes on.
-fn judged(view: &View) -> Option<Step> {
+/// run simply goes on.
+fn judged(view: &View) -> Option<Judged> {
     let round = view.rounds().last()?;
     let entry = round.response?;
     let ledger = view.ledger();
@@ -174,24 +178,24 @@ fn judged(view: &View) -> Option<Step> {
             let stop = view.policy()?.limits.failing_calls_stop;
             streak
                 .filter(|streak| streak.times >= stop)
-                .map(|_| Step::Stop(Reason::Stuck))
+                .map(|_| Judged::Stop(Reason::Stuck))
         }
-        Ending::Cut if ledger.cuts > REMINDERS => Some(Step::Stop(Reason::Stuck)),
-        Ending::Cut if response.calls.is_empty() => Some(Step::tell(words::CUT_TEXT)),
+        Ending::Cut if ledger.cuts > REMINDERS => Some(Judged::Stop(Reason::Stuck)),
+        Ending::Cut if response.calls.is_empty() => Some(Judged::Remind(words::CUT_TEXT)),
         Ending::Cut => None,
-        Ending::Filtered | Ending::Refused if resumed => Some(Step::tell(words::GO_ON)),
-        Ending::Filtered | Ending::Refused => Some(Step::Stop(Reason::Refused)),
+        Ending::Filtered | Ending::Refused if resumed => Some(Judged::Remind(words::GO_ON)),
+        Ending::Filtered | Ending::Refused => Some(Judged::Stop(Reason::Refused)),
     }
 }
 
 /// What a complete reply without calls means.
-fn spoken(view: &View, response: &Response) -> Step {
+fn spoken(view: &View, response: &Response) -> Judged {
     if !response.text.trim().is_empty() {
-        Step::Stop(Reason::Finished)
+        Judged::Stop(Reason::Finished)
     } else if view.ledger().empties > REMINDERS {
-        Step::Stop(Reason::Empty)
+        Judged::Stop(Reason::Empty)
     } else {
-        Step::tell(words::EMPTY)
+        Judged::Remind(words::EMPTY)
     }
 }
 
@@ -266,8 +270,11 @@ fn used(view: &View, now: At) -> Vec<Used> {
 /// What compaction does before the next request.
 fn compacted(view: &View, now: At) -> Option<Step> {
     match compaction::plan(view, now) {
-        Some(Plan::Ask(purpose)) => Some(Step::ask(purpose)),
-        Some(Plan::Tell(text)) => Some(Step::tell(text)),
+        Some(Plan::Ask(purpose)) => Some(Step::Ask(Ask {
+            purpose,
+            again: None,
+            tell: None,
+        })),
         Some(Plan::Stop) => Some(Step::Stop(Reason::Compaction)),
         Some(plan @ (Plan::Lay(_) | Plan::Failed { .. })) => Some(Step::Compact(plan)),
         // The provider refused the request, and there is nothing left to take out of it.
@@ -289,30 +296,28 @@ fn oversize(view: &View) -> bool {
 }
 
 /// What the model is warned of before the next round, once.
-fn warning(view: &View, now: At) -> Option<String> {
+fn warnings(view: &View, now: At) -> Vec<String> {
     let ledger = view.ledger();
-    let response = view.rounds().last()?.response?;
+    let response = view.rounds().last().and_then(|round| round.response);
+    let (Some(response), Some(policy)) = (response, view.policy()) else {
+        return Vec::new();
+    };
     if ledger.told.is_some_and(|told| told > response) {
-        return None;
+        return Vec::new();
     }
-    let warn = view.policy()?.limits.failing_calls_warn;
-    if let Some(streak) = ledger
+    let warn = policy.limits.failing_calls_warn;
+    let streak = ledger
         .failing
         .as_ref()
-        .filter(|streak| streak.times == warn)
-    {
-        return Some(words::failing_call(&streak.name, streak.times));
-    }
+        .filter(|streak| streak.times == warn);
+    let failing = streak.map(|streak| words::failing_call(&streak.name, streak.times));
     let near = |used: &Used| {
         let warn = used.limit.map(|limit| limit.saturating_mul(4) / 5);
         warn.is_some_and(|warn| warn > 0 && used.before < warn && warn <= used.now)
     };
-    let used = used(view, now).into_iter().find(near)?;
-    Some(words::limit_near(
-        used.what,
-        used.now,
-        used.limit.unwrap_or(0),
-    ))
+    let near = used(view, now).into_iter().filter(near);
+    let near = near.map(|used| words::limit_near(used.what, used.now, used.limit.unwrap_or(0)));
+    failing.into_iter().chain(near).collect()
 }
 
 /// How long to wait, in milliseconds, before a request that failed is asked again; `None` if it is
@@ -330,7 +335,7 @@ pub fn wait(
         .asked
         .as_ref()
         .filter(|asked| asked.request == request)?;
-    let attempt = asked.attempts + 1;
+    let attempt = asked.tries + 1;
     if !class.retried() || attempt >= retries.attempts {
         return None;
     }
@@ -346,5 +351,5 @@ pub fn wait(
     let draw = request.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(attempt) << 32);
     let jitter = (draw >> 33) % (wait / 4 + 1);
     let wait = wait + jitter;
-    (now.ms_since(asked.at) + wait <= retries.total_ms).then_some(wait)
+    (now.ms_since(asked.since) + wait <= retries.total_ms).then_some(wait)
 }

@@ -44,6 +44,10 @@ impl Agent {
         let Some(body) = recorder.view().body(&ask.purpose) else {
             return Err(AgentError::NoTask);
         };
+        debug_assert!(
+            ask.purpose != Purpose::Round || recorder.view().awaits_model(),
+            "a request does not end with the assistant's text"
+        );
         let request = match ask.again {
             Some(request) => self.again(recorder, request)?,
             None => self.request(recorder, &ask.purpose, &body)?,

@@ -13,7 +13,7 @@ use crate::exchange::{Clipped, Effect, Ending, Status, ToolResult};
 use crate::hands::{self, Order};
 use crate::id::{CallId, Digest};
 use crate::record::Recorder;
-use crate::tools::{Call, Outcome, Place, scope};
+use crate::tools::{Call, Outcome, Place, clip, scope};
 use crate::transcript::{Event, Reason, Started};
 use crate::view::View;
 use crate::words;
@@ -214,6 +214,7 @@ impl Agent {
         ms: Option<u64>,
     ) -> Result<(), AgentError> {
         let outcome = outcome.clipped(self.result_chars(recorder.view(), call), call);
+        let outcome = within_its_share(recorder.view(), outcome, call);
         let clipped = match (&outcome.whole, outcome.bytes) {
             (Some(whole), _) => {
                 let blob = recorder.keep(whole)?;
@@ -272,4 +273,26 @@ fn effect(view: &View, name: &str) -> Effect {
 /// parameters.
 fn parses(arguments: &str) -> bool {
     arguments.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
+}
+
+/// Clips a result further whose characters take more tokens than plain ones do.
+fn within_its_share(view: &View, mut outcome: Outcome, call: CallId) -> Outcome {
+    let calls = view
+        .response(call.response)
+        .map_or(1, |response| response.calls.len());
+    let Some(sizes) = view.sizes() else {
+        return outcome;
+    };
+    let most = (sizes.share(0.2) / (calls.max(1) as u64)).max(50);
+    let takes = view.text_tokens(&outcome.content);
+    if takes > most {
+        let chars = outcome.content.chars().count() as u64 * most / takes;
+        if outcome.bytes == 0 {
+            return outcome.clipped(chars, call);
+        }
+        if let Some(shorter) = clip::clip(&outcome.content, chars, call) {
+            outcome.content = shorter;
+        }
+    }
+    outcome
 }

@@ -19,7 +19,7 @@ impl Agent {
                 self.record(recorder, Event::Note(note)).map(|_| ())
             }
             // These are steps of their own: `step::next` turns them into an ask or a stop.
-            Plan::Ask(_) | Plan::Tell(_) | Plan::Stop => Ok(()),
+            Plan::Ask(_) | Plan::Stop => Ok(()),
         }
     }
 
@@ -52,7 +52,12 @@ impl Agent {
                 size: draft.size,
                 reason: draft.reason,
             };
+            let chars = recorder.view().chars().all;
             self.record(recorder, Event::Overlay(overlay))?;
+            debug_assert!(
+                recorder.view().chars().all < chars,
+                "an overlay makes requests shorter"
+            );
         }
         Ok(())
     }

@@ -27,7 +27,8 @@ use crate::record::{RecordError, Recorder};
 use crate::setup::{Role, Setup};
 use crate::step::{self, Step};
 use crate::tools::Toolbox;
-use crate::transcript::{At, End, Entry, Event, Reason};
+use crate::transcript::turn::Round;
+use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
 use crate::words;
 
 /// A model, its tools, and the settings they run under. Cheap to share between runs.
@@ -251,18 +252,26 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
     let response = round
         .and_then(|round| round.response)
         .and_then(|entry| view.response(entry));
-    let fault = view
-        .ledger()
-        .asked
-        .as_ref()
-        .and_then(|asked| asked.fault_entry);
-    let fault = match fault
-        .and_then(|entry| view.transcript().get(entry))
-        .map(|e| &e.event)
-    {
-        Some(Event::Fault(fault)) => fault.message.clone(),
-        Some(_) | None => String::new(),
-    };
+    // Of several refusals of one round the first says why: the later ones follow from it.
+    let from = round
+        .filter(|round| round.response.is_none())
+        .map(Round::begins);
+    let entries = from
+        .map(|from| view.transcript().from(from))
+        .unwrap_or_default();
+    let mut faults = entries.iter().filter_map(|entry| {
+        if let Event::Fault(fault) = &entry.event {
+            Some(fault)
+        } else {
+            None
+        }
+    });
+    let newest = faults.clone().next_back();
+    let overflow = faults.find(|fault| fault.class == FaultClass::Overflow);
+    let fault = overflow
+        .or(newest)
+        .map(|fault| fault.message.clone())
+        .unwrap_or_default();
     match reason {
         Reason::Finished => response
             .map(|response| response.text.clone())
@@ -313,7 +322,6 @@ fn plan_name(plan: &Plan) -> &'static str {
         Plan::Ask(_) => "ask",
         Plan::Lay(_) => "lay",
         Plan::Failed { .. } => "failed",
-        Plan::Tell(_) => "tell",
         Plan::Stop => "stop",
     }
 }

@@ -5,7 +5,10 @@ use crate::exchange::Clipped;
 use crate::record::Recorder;
 use crate::tools::clip;
 use crate::transcript::{Attachment, Event, Speaker, User};
-use crate::view::Sizes;
+use crate::view::{Sizes, View};
+
+/// A text of this many characters is never clipped.
+const SHORT: u64 = 2000;
 
 /// What a person says: the task, or a later message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +48,17 @@ impl Agent {
         if task.is_none() && (first || finished) {
             return Err(AgentError::NoTask);
         }
-        if view.setup() != Some(&self.setup) {
-            self.record(recorder, Event::Setup(Box::new(self.setup.clone())))?;
+        let mut setup = self.setup.clone();
+        let main = &mut setup.wire.models.main;
+        // What a refusal taught about the window outlives the run's end, for the same model.
+        let same = view
+            .wire()
+            .is_some_and(|wire| wire.models.main.name == main.name);
+        if let Some(learned) = view.ledger().learned_window.filter(|_| same) {
+            main.window = Some(main.window.map_or(learned, |window| window.min(learned)));
+        }
+        if view.setup() != Some(&setup) {
+            self.record(recorder, Event::Setup(Box::new(setup)))?;
         }
         if let Some(task) = task {
             let origin = if first {
@@ -79,6 +91,7 @@ impl Agent {
             text,
             mut attachments,
         } = task;
+        let chars = scaled(recorder.view(), &text, chars);
         let entry = recorder.view().transcript().next_id();
         let (text, clipped) = match clip::clip_entry(&text, chars, entry) {
             Some(short) => {
@@ -111,5 +124,22 @@ impl Agent {
             attachments,
             clipped,
         })
+    }
+}
+
+/// The characters that a text may have, fewer if its own take more tokens than plain ones do.
+fn scaled(view: &View, text: &str, chars: u64) -> u64 {
+    let Some(sizes) = view.sizes() else {
+        return chars;
+    };
+    let all = text.chars().count() as u64;
+    let (takes, plain) = (
+        view.text_tokens(text),
+        all.div_ceil(4) * sizes.factor / 1000,
+    );
+    if takes > plain && all > SHORT {
+        (chars * plain.max(1) / takes).max(SHORT)
+    } else {
+        chars
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::compaction::trial::Trial;
 use crate::compaction::{
-    Cause, Pass, Plan, micro, skeleton, strategies, summary, superseded, told,
+    Cause, Pass, Plan, bands, micro, skeleton, strategies, summary, superseded,
 };
 use crate::setup::OnFailure;
 use crate::view::{Sizes, View};
@@ -16,8 +16,7 @@ use crate::view::{Sizes, View};
 pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
     let sizes = view.sizes()?;
     if let Cause::Tool { span, focus } = cause {
-        let asked = summary::ask(view, *span, focus.as_deref());
-        return Some(asked.map_or_else(|| told("no summary could be had"), Plan::Ask));
+        return summary::ask(view, *span, focus.as_deref()).map(Plan::Ask);
     }
     let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
     stages(&mut trial, &sizes);
@@ -38,7 +37,12 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
         return Some(Plan::Stop);
     }
     if fits {
-        return (!trial.is_empty()).then(|| lay(trial, cause));
+        // Rare and deep, as each pass moves the prefix that is cached.
+        let (before, after) = (view.estimate().tokens, trial.view().estimate().tokens);
+        let pays = before > sizes.fits
+            || *cause == Cause::Recovery
+            || before.saturating_sub(after) >= sizes.part_of_trigger(0.1);
+        return (pays && !trial.is_empty()).then(|| lay(trial, cause));
     }
     let mut bare = Trial::new(view, cause.origin(), cause.reason(view));
     bare.lay("skeleton", skeleton::layer(view, &sizes));
@@ -51,7 +55,7 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
 pub(super) fn with_summary(view: &View, cause: &Cause, reply: summary::Reply<'_>) -> Option<Plan> {
     let sizes = view.sizes()?;
     let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
-    trial.lay("merge", summary::merge(view, &sizes, reply.text));
+    trial.lay("merge", bands::merge(view, &sizes, reply.text));
     let layer = summary::layer(trial.view(), &sizes, reply);
     if !trial.lay("summary", Some(layer)) {
         return None;

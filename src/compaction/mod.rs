@@ -7,6 +7,8 @@
 //! model. A plan is tried on a copy of the view, so that its sizes are the real ones.
 
 pub mod auto;
+pub mod bands;
+pub mod carry;
 pub mod micro;
 pub mod skeleton;
 pub mod strategies;
@@ -35,8 +37,6 @@ pub enum Plan {
         /// Why.
         why: String,
     },
-    /// The model is told of a compaction that it asked for and that failed.
-    Tell(String),
     /// No summary can be had, and the settings say that the run ends then.
     Stop,
 }
@@ -99,8 +99,11 @@ pub enum Cause {
 impl Cause {
     /// The cause of the pass that is due; `None` if none is.
     pub fn of(view: &View) -> Option<Self> {
-        if let Some(asked) = granted(view) {
-            return Some(asked);
+        let asks = |(span, focus): &(Span, Option<String>)| {
+            summary::ask(view, *span, focus.as_deref()).is_some()
+        };
+        if let Some((span, focus)) = granted(view).filter(asks) {
+            return Some(Self::Tool { span, focus });
         }
         if refused_as_too_long(view) {
             return Some(Self::Recovery);
@@ -146,31 +149,26 @@ pub fn rule(view: &View) -> String {
 }
 
 /// The compaction that the model was granted in the newest round and that is still due.
-fn granted(view: &View) -> Option<Cause> {
+fn granted(view: &View) -> Option<(Span, Option<String>)> {
     let round = view.rounds().last().filter(|round| round.is_closed())?;
     let last = round.span()?.to;
     let ledger = view.ledger();
     // Done, or told that it failed.
-    if ledger
-        .overlay
-        .is_some_and(|overlay| overlay > last && is_tool_pass(view, overlay))
-        || ledger.told.is_some_and(|told| told > last)
-    {
+    if ledger.tool_summary.max(ledger.told) > Some(last) {
         return None;
     }
     let mut granted = round.results.iter().flatten().filter_map(|result| {
         let grant = view.result(*result)?.facts.compact.as_ref()?;
         Some((grant.granted.then_some(grant.span?)?, grant.focus.clone()))
     });
-    granted
-        .next()
-        .map(|(span, focus)| Cause::Tool { span, focus })
+    granted.next()
 }
 
-fn is_tool_pass(view: &View, overlay: EntryId) -> bool {
-    view.overlay(overlay).is_some_and(|overlay| {
-        overlay.origin == Origin::Tool && matches!(overlay.layer, Layer::Summary(_))
-    })
+/// What the model is told if the compaction that it was granted cannot be had.
+pub fn failure(view: &View) -> Option<String> {
+    let (span, focus) = granted(view)?;
+    let failed = summary::ask(view, span, focus.as_deref()).is_none();
+    failed.then(|| words::compaction_failed("no summary could be had"))
 }
 
 /// Whether the newest round's request was refused as too long and no pass was laid since.
@@ -184,19 +182,7 @@ fn refused_as_too_long(view: &View) -> bool {
         return false;
     };
     let fault = ledger.overflowed.filter(|fault| round.begins() < *fault);
-    fault.is_some_and(|fault| {
-        ledger.overlay.is_none_or(|overlay| {
-            overlay < fault
-                || view
-                    .overlay(overlay)
-                    .is_some_and(|o| o.origin != Origin::Recovery)
-        }) && ledger.last_end.is_none_or(|end| end < fault)
-    })
-}
-
-/// The sentence that tells the model of a compaction that failed.
-fn told(why: &str) -> Plan {
-    Plan::Tell(words::compaction_failed(why))
+    fault.is_some() && fault > ledger.recovered && fault > ledger.last_end
 }
 
 /// The summary that is being asked for, if the newest request is for one.

@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use crate::compaction::{strategies, summary};
+use crate::compaction::carry::carry;
+use crate::compaction::strategies;
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::{Author, Layer, Summary};
 use crate::view::{Sizes, View};
@@ -13,8 +14,13 @@ use crate::words;
 
 /// The skeleton over everything between the task and the newest round; `None` if nothing is there.
 pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
-    let task = view.working().task.unwrap_or_default();
-    let from = view.next_begin(task)?;
+    // What a person wrote is not swallowed.
+    let written = view
+        .summaries()
+        .into_iter()
+        .filter(|s| s.summary.by == Author::User);
+    let written = written.map(|standing| standing.summary.span.to).max();
+    let from = view.next_begin(view.working().task.max(written).unwrap_or_default())?;
     let newest = view.rounds().answered()?;
     let closed = view
         .rounds()
@@ -33,7 +39,7 @@ pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
         focus: None,
         parts: Vec::new(),
         depth: 1,
-        carry: summary::carry(view, sizes, span.to),
+        carry: carry(view, sizes, span),
     }))
 }
 

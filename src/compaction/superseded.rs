@@ -117,7 +117,7 @@ fn groups(view: &View) -> (BTreeMap<Key, Vec<Reading>>, HashMap<Key, CallId>) {
             // What does not read in full cannot stand for another.
             if reads == Some(Reads::Full) {
                 let key = (tool.name.clone(), key(rule, &arguments));
-                let lines = lines(rule, &arguments);
+                let lines = lines(view, call, rule, &arguments);
                 groups.entry(key).or_default().push(Reading { call, lines });
             }
         }
@@ -140,10 +140,24 @@ fn key(rule: &Supersession, arguments: &Value) -> String {
     }
 }
 
-fn lines(rule: &Supersession, arguments: &Value) -> Lines {
+/// The lines that a call showed, if its facts say so; else those that it asked for.
+fn lines(view: &View, call: CallId, rule: &Supersession, arguments: &Value) -> Lines {
     let Some([first, count]) = &rule.range else {
         return Lines::ALL;
     };
+    let read = view
+        .result_of(call)
+        .and_then(|(_, result)| result.facts.read.first());
+    match read.map(|read| read.lines) {
+        Some(Some([from, to])) => {
+            return Lines {
+                from,
+                to: to.saturating_add(1),
+            };
+        }
+        Some(None) => return Lines { from: 1, to: 1 },
+        None => {}
+    }
     let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
     let from = number(first).unwrap_or(1).max(1);
     Lines {

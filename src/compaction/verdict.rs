@@ -3,7 +3,7 @@
 //! A summary counts only if its reply was complete, not refused, not empty, not cut, and without calls.
 //! Otherwise nothing changes, and a note says why.
 
-use crate::compaction::summary::{Reply, text_tokens};
+use crate::compaction::summary::Reply;
 use crate::compaction::{Cause, Plan, asked_summary, auto};
 use crate::exchange::Ending;
 use crate::transcript::Event;
@@ -51,7 +51,7 @@ pub fn verdict(view: &View) -> Option<Plan> {
         return failed(why.to_owned());
     }
     let sizes = view.sizes()?;
-    let (length, most) = (text_tokens(view, text), sizes.summary * 2);
+    let (length, most) = (view.text_tokens(text), sizes.summary * 2);
     if length > most {
         return failed(format!("too long: {length} of {most} tokens"));
     }

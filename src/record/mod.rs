@@ -23,8 +23,6 @@ mod tests;
 use std::io;
 use std::sync::Arc;
 
-use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
-
 pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
@@ -149,7 +147,6 @@ pub struct Recorder {
     clock: Clock,
     run: RunId,
     kept: Kept,
-    listeners: Vec<UnboundedSender<Arc<Entry>>>,
 }
 
 impl Recorder {
@@ -161,7 +158,6 @@ impl Recorder {
             clock,
             run: run.run,
             kept: Kept::default(),
-            listeners: Vec::new(),
         };
         recorder.record(Event::Run(run))?;
         Ok(recorder)
@@ -200,7 +196,6 @@ impl Recorder {
             clock,
             run: run.run,
             kept,
-            listeners: Vec::new(),
             view,
         };
         if let Some(torn) = found.torn {
@@ -226,12 +221,10 @@ impl Recorder {
             event,
         };
         self.journal.append(&entry)?;
-        let entry = Arc::new(entry);
         self.kept.take(&entry.event);
-        self.view.take(Arc::clone(&entry));
-        self.listeners
-            .retain(|listener| listener.unbounded_send(Arc::clone(&entry)).is_ok());
-        Ok(entry.id)
+        let id = entry.id;
+        self.view.take(Arc::new(entry));
+        Ok(id)
     }
 
     /// Makes everything recorded so far durable; does nothing if it is.
@@ -278,16 +271,6 @@ impl Recorder {
     /// How often something was made durable.
     pub fn syncs(&self) -> u64 {
         self.journal.syncs()
-    }
-
-    /// Every entry recorded from now on, in order.
-    ///
-    /// Nothing is lost however slowly it is read: an entry that waits costs a pointer, since the
-    /// view holds it anyway. The stream ends with the recorder.
-    pub fn subscribe(&mut self) -> UnboundedReceiver<Arc<Entry>> {
-        let (listener, entries) = mpsc::unbounded();
-        self.listeners.push(listener);
-        entries
     }
 
     /// Whether a note says already that this damage was accepted.

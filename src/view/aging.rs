@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::Serialize;
 
 use crate::exchange::Treatment;
-use crate::id::{CallId, EntryId};
+use crate::id::{CallId, EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Form, Layer, Origin};
 use crate::setup::Micro;
 use crate::transcript::Event;
 use crate::view::View;
+use crate::view::item::Item;
 use crate::view::pieces::Part;
 
 /// Standing results, newest last, and the old ones that a stub would make shorter.
@@ -75,10 +76,31 @@ impl View {
 
     /// Remembers the calls that a person uncovered by taking an overlay back.
     pub(super) fn uncover(&mut self, overlay: EntryId) {
-        let calls = match self.overlay(overlay).map(|overlay| &overlay.layer) {
-            Some(Layer::Stub(stub)) => stub.results.clone(),
-            Some(Layer::Hide(hide)) => hide.calls.clone(),
-            Some(Layer::Summary(_) | Layer::Show(_)) | None => Vec::new(),
+        let Some(overlay) = self.overlay(overlay) else {
+            return;
+        };
+        let within = |span: &Span| {
+            let items = self
+                .items
+                .within(*span)
+                .filter_map(|index| self.items.get(index));
+            let ids = |item: &Item| {
+                let calls = u32::try_from(item.calls().len()).unwrap_or(u32::MAX);
+                let entry = item.entry;
+                (1..=calls).map(move |place| CallId::new(entry, place))
+            };
+            items.flat_map(ids).collect::<Vec<_>>()
+        };
+        let calls: Vec<CallId> = match &overlay.layer {
+            Layer::Stub(stub) => stub.results.clone(),
+            Layer::Hide(hide) => hide
+                .rounds
+                .iter()
+                .flat_map(within)
+                .chain(hide.calls.iter().copied())
+                .collect(),
+            Layer::Summary(summary) => within(&summary.span),
+            Layer::Show(_) => Vec::new(),
         };
         self.aging.uncovered.extend(calls);
     }

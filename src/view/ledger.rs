@@ -53,6 +53,12 @@ pub struct Ledger {
     pub summary_round: Option<u32>,
     /// The newest overlay that belongs to a pass.
     pub overlay: Option<EntryId>,
+    /// The newest overlay of origin recovery.
+    pub recovered: Option<EntryId>,
+    /// The newest summary that the model asked for.
+    pub tool_summary: Option<EntryId>,
+    /// The window that a refusal taught, as long as the model is the same.
+    pub learned_window: Option<u64>,
     /// Passes of origin recovery since the newest response of a round.
     pub recoveries: u32,
     model: String,
@@ -74,6 +80,10 @@ pub struct Asked {
     pub response: Option<EntryId>,
     /// Attempts that failed.
     pub attempts: u32,
+    /// Of those, the ones since it was first sent or the run was taken up again.
+    pub tries: u32,
+    /// When it was first sent, or the run was taken up again.
+    pub since: At,
     /// The newest fault: its class, and when to ask again, unless there is no asking again.
     pub fault: Option<(FaultClass, Option<At>)>,
     /// The entry of the newest fault.
@@ -124,6 +134,12 @@ impl Ledger {
                 if self.model != name {
                     self.model = name;
                     self.factor = Factor::default();
+                    self.learned_window = None;
+                } else if self
+                    .overflowed
+                    .is_some_and(|fault| fault.next() == entry.id)
+                {
+                    self.learned_window = model.window;
                 }
                 self.prices.clone_from(&setup.policy.prices);
                 self.window = model.window;
@@ -151,6 +167,11 @@ impl Ledger {
                 }
                 if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
                     asked.attempts = asked.attempts.max(fault.attempt);
+                    if fault.class == FaultClass::Local {
+                        (asked.tries, asked.since) = (0, entry.at);
+                    } else {
+                        asked.tries += 1;
+                    }
                     let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));
                     asked.fault = Some((fault.class, again));
                     asked.fault_entry = Some(entry.id);
@@ -164,10 +185,14 @@ impl Ledger {
             }
             Event::Overlay(overlay) => {
                 self.overlay = Some(entry.id);
-                if overlay.origin == Origin::Recovery && overlay.pass == entry.id {
-                    self.recoveries += 1;
+                if overlay.origin == Origin::Recovery {
+                    self.recovered = Some(entry.id);
+                    self.recoveries += u32::from(overlay.pass == entry.id);
                 }
                 if matches!(overlay.layer, Layer::Summary(_)) {
+                    if overlay.origin == Origin::Tool {
+                        self.tool_summary = Some(entry.id);
+                    }
                     self.summary_failures = 0;
                     self.summary_round = rounds.last().map(|round| round.number);
                 }
@@ -211,6 +236,8 @@ impl Ledger {
             at: entry.at,
             response: None,
             attempts: 0,
+            tries: 0,
+            since: entry.at,
             fault: None,
             fault_entry: None,
             ended: false,

@@ -118,7 +118,7 @@ impl View {
             }
             Event::Pin(pin) => {
                 let reads = self.reads_in_full(pin.entry);
-                self.pins.entry(pin.entry).or_insert(reads);
+                *self.pins.entry(pin.entry).or_default() |= reads;
                 self.reconsider();
             }
             Event::Unpin(pin) => {

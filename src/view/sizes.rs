@@ -8,7 +8,7 @@ use crate::id::{EntryId, Span};
 use crate::meter::{self, Chars};
 use crate::setup::{Model, Policy};
 use crate::transcript::Estimate;
-use crate::view::View;
+use crate::view::{View, json_chars};
 
 /// A text of this many characters is taken in whole, however small the window.
 const SHORT_TEXT: u64 = 2000;
@@ -145,14 +145,23 @@ impl View {
         self.pieces.chars_from(from)
     }
 
-    /// The tokens that the messages of a span take now, by estimate.
-    pub fn tokens_between(&self, span: Span) -> u64 {
-        let chars = self.chars_from(span.from) - self.chars_from(span.to.next());
+    /// The tokens of so many characters, by the estimate in force.
+    pub fn tokens(&self, chars: Chars) -> u64 {
         let rule = self
             .policy()
             .map(|policy| policy.compaction.estimate)
             .unwrap_or_default();
         chars.estimate(rule, self.factor()).tokens
+    }
+
+    /// The tokens that a text takes within a message.
+    pub fn text_tokens(&self, text: &str) -> u64 {
+        self.tokens(json_chars(text))
+    }
+
+    /// The tokens that the messages of a span take now, by estimate.
+    pub fn tokens_between(&self, span: Span) -> u64 {
+        self.tokens(self.chars_from(span.from) - self.chars_from(span.to.next()))
     }
 
     /// The estimate of the next round's request.

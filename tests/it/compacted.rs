@@ -220,15 +220,11 @@ fn the_ladder_ends_with_a_summary_that_needs_no_model() {
     auto: hints
     ask Summary, clip 1000
     failed: empty
-    ask Summary, clip 1000
-    failed: empty
     auto: hints
     auto: hints
     auto: hints
     auto: hints
     auto: hints
-    ask Summary, clip 120
-    failed: empty
     ask Summary, clip 120
     failed: empty
     auto: skeleton, by rules

@@ -2,18 +2,19 @@
 //! examples that its documents give.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 use undertext::agent::Task;
 use undertext::compaction::strategies;
 use undertext::exchange::Message;
-use undertext::id::CallId;
+use undertext::id::{CallId, EntryId, Span};
 use undertext::model::{Reply, Script, Scripted};
-use undertext::overlay::{Form, Layer, Origin};
+use undertext::overlay::{Author, Carry, Form, Layer, Origin, Overlay, Size, Summary};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
-use undertext::transcript::{Event, Purpose};
+use undertext::transcript::{Entry, Event, Pin, Purpose, Retract};
 use undertext::view::View;
 
 use crate::generate::cases;
@@ -66,9 +67,13 @@ fn policy(keep_recent: u32) -> Policy {
 
 /// Runs these rounds of calls and returns what was recorded, which keeps the laws.
 fn record(keep_recent: u32, rounds: Vec<Vec<(&str, String)>>) -> MemoryStorage {
+    record_under(policy(keep_recent), rounds)
+}
+
+fn record_under(policy: Policy, rounds: Vec<Vec<(&str, String)>>) -> MemoryStorage {
     let mut answers: Vec<Script> = rounds.into_iter().map(|r| Reply::calls(r).into()).collect();
     answers.push(Reply::text("Done.").into());
-    let agent = scene::agent(WINDOW, policy(keep_recent), Scripted::new(answers));
+    let agent = scene::agent(WINDOW, policy, Scripted::new(answers));
     let storage = MemoryStorage::default();
     scene::go(
         &agent,
@@ -174,4 +179,79 @@ fn a_hint_keeps_the_half_that_it_names() {
     assert_eq!(names(&stub.results), ["Show", "Change"]);
     assert_eq!(names(&stub.arguments), ["Change"]);
     assert_eq!(hide, None);
+}
+
+/// Adds entries to a run by hand.
+fn by_hand(view: &mut View, event: Event) -> EntryId {
+    let id = view.transcript().next_id();
+    view.take(Arc::new(Entry {
+        id,
+        at: scene::BEGIN,
+        event,
+    }));
+    id
+}
+
+/// What a person's retract uncovered is left alone, whatever covered it.
+#[test]
+fn what_a_person_uncovered_stays() {
+    let rounds = (0..8).map(|_| vec![show(2000)]).collect();
+    let mut policy = policy(2);
+    policy.compaction.micro.enabled = false;
+    let storage = record_under(policy, rounds);
+    let mut view = View::of(scene::entries(&storage));
+    assert_eq!(view.aging().candidates().len(), 6);
+    let last = view.rounds().number(4).unwrap().span().unwrap().to;
+    let summary = Summary {
+        span: Span::new(view.rounds().number(1).unwrap().begins(), last),
+        text: "By hand.".to_owned(),
+        by: Author::User,
+        focus: None,
+        parts: Vec::new(),
+        depth: 1,
+        carry: Carry::default(),
+    };
+    let (rule, reason) = ("by hand".to_owned(), String::new());
+    let (origin, pass, size) = (Origin::User, view.transcript().next_id(), Size::default());
+    let layer = Layer::Summary(summary);
+    let overlay = Overlay {
+        origin,
+        rule,
+        pass,
+        layer,
+        size,
+        reason,
+    };
+    let laid = by_hand(&mut view, Event::Overlay(overlay));
+    assert_eq!(view.aging().candidates().len(), 2);
+    by_hand(
+        &mut view,
+        Event::Retract(Retract {
+            overlays: vec![laid],
+            origin: Origin::User,
+        }),
+    );
+    assert_eq!(view.aging().candidates().len(), 2);
+}
+
+/// A pin protects what reads in full when it is laid, and a second one what reads in full then.
+#[test]
+fn a_pin_protects_what_reads_in_full() {
+    let rounds = (0..4).map(|_| vec![show(2000)]).collect();
+    let mut view = View::of(scene::entries(&record(2, rounds)));
+    let overlay = view.overlays()[0];
+    let entry = view.rounds().number(1).unwrap().results[0].unwrap();
+    by_hand(&mut view, Event::Pin(Pin { entry }));
+    assert!(!view.is_protected(entry), "it read as a stub");
+    by_hand(
+        &mut view,
+        Event::Retract(Retract {
+            overlays: vec![overlay],
+            origin: Origin::Auto,
+        }),
+    );
+    by_hand(&mut view, Event::Pin(Pin { entry }));
+    assert!(view.is_protected(entry));
+    by_hand(&mut view, Event::Unpin(Pin { entry }));
+    assert!(!view.is_protected(entry));
 }

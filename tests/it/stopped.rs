@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Task};
 use undertext::exchange::{Effect, ToolMeta};
 use undertext::model::{Fault, Reply, Script, Scripted};
-use undertext::record::MemoryStorage;
+use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
 use undertext::setup::Policy;
 use undertext::step::{self, Step};
 use undertext::tools::{Outcome, Toolbox, typed};
-use undertext::transcript::{At, Event, FaultClass, Note};
+use undertext::transcript::{At, Event, FaultClass, Note, Reason};
 use undertext::view::View;
 
 use crate::looped::{show, story};
@@ -185,4 +185,86 @@ fn a_finished_run_needs_a_task() {
     assert!(matches!(empty, Err(AgentError::EmptyTask)));
     let again = scene::go(&agent, &mut recorder, Some(Task::new("More."))).unwrap();
     assert_eq!(again.text, "That too.");
+}
+
+/// A reminder is said in the next round's request, so it comes after limits and sizes are looked at.
+#[test]
+fn a_reminder_does_not_jump_a_limit() {
+    let mut policy = Policy::default();
+    policy.limits.rounds = Some(1);
+    let script = [Reply::default().into(), Reply::text("Done.").into()];
+    let agent = scene::agent(100_000, policy, Scripted::new(script));
+    let mut recorder = scene::create(&MemoryStorage::default());
+    let finished = scene::go(&agent, &mut recorder, Some(Task::new("Go."))).unwrap();
+    assert_eq!(finished.reason, Reason::Rounds);
+}
+
+/// A run of one round, cut behind its first request.
+fn cut_behind_the_request() -> MemoryStorage {
+    let storage = MemoryStorage::default();
+    let agent = scene::agent(100_000, Policy::default(), Scripted::new([Script::Silence]));
+    let mut recorder = scene::create(&storage);
+    let cancel = CancellationToken::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let run = agent.run(&mut recorder, Some(Task::new("Go.")), &cancel);
+        futures::future::select(Box::pin(run), Box::pin(tokio::task::yield_now())).await;
+    });
+    drop(recorder);
+    let entries = scene::entries(&storage);
+    assert!(matches!(entries.last().unwrap().event, Event::Request(_)));
+    storage
+}
+
+/// An open request whose body is another now is made anew, after everything else is looked at.
+#[test]
+fn a_request_that_changed_is_looked_at_like_any_other() {
+    let storage = cut_behind_the_request();
+    let script = Scripted::new([Reply::text("Done.").into()]);
+    let small = scene::agent(1500, Policy::default(), script);
+    let ended = scene::go(&small, &mut scene::open(&storage), Some(Task::new("More."))).unwrap();
+    assert_eq!(ended.reason, Reason::Oversize);
+}
+
+/// However long a run lay still, its request is retried as if it were new.
+#[test]
+fn a_run_taken_up_late_is_retried() {
+    let storage = cut_behind_the_request();
+    let script = [
+        Fault::new(FaultClass::Overload, "busy").into(),
+        Reply::text("Done.").into(),
+    ];
+    let agent = scene::agent(100_000, Policy::default(), Scripted::new(script));
+    let clock = Clock::fixed(scene::BEGIN.plus_ms(86_400_000));
+    let opened = Recorder::open(Box::new(storage), clock, OnDamage::Refuse);
+    let ended = scene::go(&agent, &mut opened.unwrap(), None).unwrap();
+    assert_eq!(ended.reason, Reason::Finished);
+}
+
+/// What a refusal taught about the window outlives the run's end.
+#[test]
+fn a_learned_window_is_kept() {
+    let storage = MemoryStorage::default();
+    let refused = Fault {
+        window: Some(20_000),
+        ..Fault::new(FaultClass::Overflow, "too long")
+    };
+    let mut script: Vec<Script> = (0..3).map(|_| Reply::calls([big("a")]).into()).collect();
+    script.push(refused.into());
+    script.extend([Reply::text("Done.").into(), Reply::text("That too.").into()]);
+    let model = Scripted::new(script).with_summaries(|_| Ok(Reply::text("What was done.")));
+    let agent = scene::agent(100_000, Policy::default(), model);
+    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
+    let mut recorder = scene::open(&storage);
+    scene::go(&agent, &mut recorder, Some(Task::new("More."))).unwrap();
+    assert_eq!(
+        recorder.view().wire().unwrap().models.main.window,
+        Some(20_000)
+    );
+}
+
+fn big(path: &str) -> (&'static str, String) {
+    ("Change", format!(r#"{{"path":"{path}","chars":3000}}"#))
 }

@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use undertext::compaction::{skeleton, strategies, summary};
+use undertext::compaction::{carry, skeleton, strategies};
 use undertext::exchange::{
     Facts, FileRead, FileWritten, Status, ToolMeta, ToolResult, ToolSpec, Treatment,
 };
@@ -176,7 +176,7 @@ fn summarised(draft: &Draft, span: Span) -> Layer {
         focus: None,
         parts: Vec::new(),
         depth: 1,
-        carry: summary::carry(&view, &sizes, span.to),
+        carry: carry::carry(&view, &sizes, span),
     })
 }
 

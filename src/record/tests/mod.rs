@@ -103,25 +103,6 @@ fn an_entry_is_one_write_and_a_sync_without_anything_new_is_none() {
 }
 
 #[test]
-fn every_subscriber_gets_every_entry_and_nobody_waits_for_one() {
-    let mut recorder = create(MemoryStorage::default());
-    let (mut all, dropped) = (recorder.subscribe(), recorder.subscribe());
-    recorder.record(user("one")).unwrap();
-    drop(dropped);
-    recorder.record(user("two")).unwrap();
-    let mut late = recorder.subscribe();
-    recorder.record(user("three")).unwrap();
-    assert_eq!(recorder.listeners.len(), 2);
-    drop(recorder);
-    let ids = |entries: &mut UnboundedReceiver<Arc<Entry>>| {
-        futures::executor::block_on_stream(entries)
-            .map(|entry| entry.id.0)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!((ids(&mut all), ids(&mut late)), (vec![2, 3, 4], vec![4]));
-}
-
-#[test]
 fn what_cannot_be_a_line_is_refused_before_anything_is_written() {
     let storage = transcript(2);
     let before = storage.bytes();
