@@ -8,12 +8,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::json;
 use undertext::agent::Task;
+use undertext::compaction::carry::carry;
 use undertext::exchange::{Ending, Message, Usage};
+use undertext::id::{CallId, Span};
 use undertext::model::{Fault, Reply, Script, Scripted};
-use undertext::overlay::{Layer, Origin};
+use undertext::overlay::{Author, Layer, Origin, Overlay, Show, Size, Summary};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
-use undertext::transcript::{Entry, Event, FaultClass, Purpose, Reason, Speaker};
+use undertext::transcript::{Entry, Event, FaultClass, Pin, Purpose, Reason, Retract, Speaker};
 use undertext::view::View;
 
 use crate::generate::cases;
@@ -166,6 +168,129 @@ proptest! {
     }
 }
 
+/// What a person does between two turns.
+#[derive(Clone, Debug)]
+enum ByHand {
+    /// Pins the entry at this place among all.
+    Pin(usize),
+    /// Takes back the overlay at this place among those that stand.
+    Retract(usize),
+    /// Lifts stubs and hides from the calls of a round.
+    Show(usize),
+    /// Writes a summary of rounds before the newest one.
+    Summarise(usize, usize),
+}
+
+fn by_hand() -> impl Strategy<Value = Vec<ByHand>> {
+    let one = prop_oneof![
+        2 => any::<usize>().prop_map(ByHand::Pin),
+        2 => any::<usize>().prop_map(ByHand::Retract),
+        1 => any::<usize>().prop_map(ByHand::Show),
+        1 => any::<(usize, usize)>().prop_map(|(from, to)| ByHand::Summarise(from, to)),
+    ];
+    proptest::collection::vec(one, 0..5)
+}
+
+/// The entry that a person's deed becomes; `None` if there is nothing to do it to.
+fn deed(view: &View, deed: &ByHand) -> Option<Event> {
+    let pick = |place: usize, of: usize| (of > 0).then(|| place % of);
+    let rounds: Vec<_> = view
+        .rounds()
+        .all()
+        .iter()
+        .filter(|r| r.is_closed())
+        .collect();
+    let laid = |layer| {
+        let (rule, reason, size) = ("by hand".to_owned(), String::new(), Size::default());
+        let pass = view.transcript().next_id();
+        Event::Overlay(Overlay {
+            origin: Origin::User,
+            rule,
+            pass,
+            layer,
+            size,
+            reason,
+        })
+    };
+    match deed {
+        ByHand::Pin(place) => {
+            let entries = view.transcript().entries();
+            let entry = entries[pick(*place, entries.len())?].id;
+            // A pin of something huge is refused where pins are made.
+            let small = view
+                .result(entry)
+                .is_none_or(|result| result.content.len() < 600);
+            small.then_some(Event::Pin(Pin { entry }))
+        }
+        ByHand::Retract(place) => {
+            let overlays = view.overlays();
+            let overlay = overlays[pick(*place, overlays.len())?];
+            Some(Event::Retract(Retract {
+                overlays: vec![overlay],
+                origin: Origin::User,
+            }))
+        }
+        ByHand::Show(place) => {
+            let round = rounds[pick(*place, rounds.len())?];
+            let calls = (1..).take(round.results.len());
+            let calls = calls
+                .map(|place| CallId::new(round.response.unwrap(), place))
+                .collect();
+            Some(laid(Layer::Show(Show { calls })))
+        }
+        ByHand::Summarise(from, to) => {
+            let old = &rounds[..rounds.len().saturating_sub(1)];
+            let (from, to) = (pick(*from, old.len())?, pick(*to, old.len())?);
+            let span = Span::new(old[from.min(to)].begins(), old[from.max(to)].span()?.to);
+            let carry = carry(view, &view.sizes()?, span);
+            Some(laid(Layer::Summary(Summary {
+                span,
+                text: "Written by a person.".to_owned(),
+                by: Author::User,
+                focus: None,
+                parts: Vec::new(),
+                depth: 1,
+                carry,
+            })))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases() / 2,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// The same laws when a person pins, takes back, shows and writes between two turns.
+    #[test]
+    fn a_run_keeps_the_laws_whatever_a_person_does(
+        (first, second) in (moves(), moves()),
+        deeds in by_hand(),
+        window in 12_000..40_000_u64,
+        (min_gain, min_rounds) in (prop_oneof![Just(0), Just(10_000)], 0..6_u32),
+    ) {
+        let storage = MemoryStorage::default();
+        let play = |moves: &[Move]| {
+            let mut answers: Vec<Script> = moves.iter().map(script).collect();
+            answers.extend((0..4).map(|_| Reply::text("Done.").into()));
+            let model = Scripted::new(answers).with_summaries(summaries(vec![9, 9, 0]));
+            scene::agent(window, policy(min_gain, min_rounds, 0), model)
+        };
+        let task = Some(Task::new(TASK));
+        scene::go(&play(&first), &mut scene::create(&storage), task).unwrap();
+        let mut recorder = scene::open(&storage);
+        for one in &deeds {
+            if let Some(event) = deed(recorder.view(), one) {
+                recorder.record(event).unwrap();
+            }
+        }
+        scene::go(&play(&second), &mut recorder, Some(Task::new("And now the rest."))).unwrap();
+        keeps_the_laws(&scene::entries(&storage), window)?;
+    }
+}
+
 /// Holds every request and overlay of a run against the laws.
 pub(crate) fn keeps_the_laws(entries: &[Arc<Entry>], window: u64) -> Result<(), TestCaseError> {
     let task = entries.iter().find_map(|entry| match &entry.event {
@@ -190,7 +315,7 @@ pub(crate) fn keeps_the_laws(entries: &[Arc<Entry>], window: u64) -> Result<(), 
                     keeps_what_matters(&view, task)?;
                 }
             }
-            Event::Overlay(overlay) => {
+            Event::Overlay(overlay) if overlay.origin != Origin::User => {
                 let before = view.chars().all;
                 let mut after = view.clone();
                 after.take(Arc::clone(entry));
@@ -234,6 +359,23 @@ fn keeps_what_matters(view: &View, task: &str) -> Result<(), TestCaseError> {
             "an unseen result does not read in full: {}",
             result.call
         );
+    }
+    for (entry, reads) in view.pins() {
+        let text = match &view.transcript().get(*entry).unwrap().event {
+            Event::User(user) => user.text.clone(),
+            Event::Response(response) => response.text.clone(),
+            Event::Result(result) => result.content.clone(),
+            _ => continue,
+        };
+        if !reads {
+            continue;
+        }
+        let reads = messages.iter().any(|message| match message {
+            Message::User { text: said }
+            | Message::Tool { text: said, .. }
+            | Message::Assistant { text: said, .. } => said.contains(&text),
+        });
+        prop_assert!(reads, "a pin is gone: {entry}");
     }
     if let Some(todo) = view.working().todo {
         let (_, result) = view.result_of(todo).unwrap();
