@@ -183,6 +183,63 @@ pub fn summary(span: Span, rounds: Option<(u32, u32)>, overlay: EntryId, text: &
     )
 }
 
+/// Whose an entry shown again is: the user's.
+pub const FROM_USER: &str = "from the user";
+
+/// Whose an entry shown again is: the runtime's.
+pub const FROM_RUNTIME: &str = "from the runtime";
+
+/// Whose an entry shown again is: the assistant's.
+pub const FROM_ASSISTANT: &str = "from the assistant";
+
+/// What an entry shown again is: the result of a tool.
+pub fn result_of(name: &str) -> String {
+    format!("result of {name}")
+}
+
+/// The heading of the working state.
+pub const WORKING_STATE: &str =
+    "Working state, from the record (Recall with a handle shows the call):";
+
+/// A file in the working state.
+pub fn file(changed: bool, path: &str, call: CallId) -> String {
+    let what = if changed { "changed" } else { "read" };
+    format!("- file {what}: {path} ({call})")
+}
+
+/// A failing command in the working state.
+pub fn failed_command(command: &str, exit: i32, call: CallId) -> String {
+    format!("- failed when it last ran: {command} (exit {exit}, {call})")
+}
+
+/// A skill in the working state whose text has no room.
+pub fn skill_by_name(name: &str) -> String {
+    format!("- skill loaded before: {name}")
+}
+
+/// The heading of a summary within one that was merged by rules.
+pub fn merged_from(overlay: EntryId, span: Span) -> String {
+    format!("From overlay {overlay} ({span}): ")
+}
+
+/// A call in a skeleton.
+pub fn skeleton_call(call: CallId, name: &str, arguments: &str, status: Status) -> String {
+    format!("- {call} {name} {arguments}: {}", status.word())
+}
+
+/// A word of the assistant in a skeleton.
+pub fn skeleton_said(response: EntryId, line: &str) -> String {
+    format!("- entry {response}, the assistant: {line}")
+}
+
+/// One of the texts that a combining request gives.
+pub fn text_to_combine(place: usize, of: usize, text: &str) -> String {
+    format!("[summary {place} of {of}]\n{text}")
+}
+
+/// The result of a call that needs hands, in a run without them.
+pub const NO_HANDS: &str = "This run has no hands: tools that touch the world are off.";
+
 /// The heading of an entry shown again.
 pub fn carried_entry(entry: EntryId, whose: &str) -> String {
     format!("[entry {entry}, {whose}]")

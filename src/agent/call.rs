@@ -135,7 +135,7 @@ impl Agent {
                 let order = self.order(view, hands, ready);
                 hands.run(order).instrument(span).await
             }
-            (Some(Place::Hands), None) => Outcome::error("This run has no hands: the tool is off."),
+            (Some(Place::Hands), None) => Outcome::error(words::NO_HANDS),
             (None, _) => Outcome::error(format!("There is no tool `{}`.", ready.name)),
         }
     }

@@ -6,6 +6,7 @@ use crate::compaction::carry::carry;
 use crate::id::Span;
 use crate::overlay::{Author, Layer, Part, Summary};
 use crate::view::{Sizes, View};
+use crate::words;
 
 /// The merge that makes room for a new band; `None` if the bands keep within their share with it.
 ///
@@ -32,7 +33,7 @@ pub fn merge(view: &View, sizes: &Sizes, new: &str) -> Option<Layer> {
     let each = usize::try_from(sizes.as_chars(most)).ok()? / count;
     let mut text = String::new();
     for band in merged {
-        let heading = format!("From overlay {} ({}): ", band.overlay, band.summary.span);
+        let heading = words::merged_from(band.overlay, band.summary.span);
         let room = each.saturating_sub(heading.chars().count() + 2);
         let head: String = band.summary.text.chars().take(room).collect();
         let gap = if text.is_empty() { "" } else { "\n\n" };

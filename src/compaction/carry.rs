@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::Carry;
 use crate::view::{Sizes, View};
+use crate::words;
 
 /// What is shown again after a summary of this span: what it, or an older one, covers.
 pub fn carry(view: &View, sizes: &Sizes, span: Span) -> Carry {
@@ -87,29 +88,23 @@ fn working_state(view: &View, skills: &[&str], chars: u64) -> String {
     let mut lines = Vec::new();
     let mut files: Vec<_> = working.files.iter().collect();
     files.sort_unstable_by_key(|(_, file)| std::cmp::Reverse(file.call));
-    for (changed, heading) in [(true, "file changed"), (false, "file read")] {
+    for changed in [true, false] {
         let these = files.iter().filter(|(_, file)| file.changed == changed);
-        lines.extend(these.map(|(path, file)| format!("- {heading}: {path} ({})", file.call)));
+        lines.extend(these.map(|(path, file)| words::file(changed, path, file.call)));
     }
     let mut failures: Vec<_> = working.failures.iter().collect();
     failures.sort_unstable_by_key(|(_, failure)| std::cmp::Reverse(failure.call));
     let failures = failures.into_iter().map(|(command, failure)| {
         let command: String = command.chars().take(200).collect();
-        format!(
-            "- failed when it last ran: {command} (exit {}, {})",
-            failure.exit, failure.call
-        )
+        words::failed_command(&command, failure.exit, failure.call)
     });
     // Failures first: they are few, and the next step often is to mend them.
-    let skills = skills
-        .iter()
-        .map(|name| format!("- skill loaded before: {name}"));
+    let skills = skills.iter().map(|name| words::skill_by_name(name));
     let lines: Vec<String> = failures.chain(skills).chain(lines).collect();
     if lines.is_empty() {
         return String::new();
     }
-    let mut text =
-        "Working state, from the record (Recall with a handle shows the call):".to_owned();
+    let mut text = words::WORKING_STATE.to_owned();
     let mut left = usize::try_from(chars)
         .unwrap_or(usize::MAX)
         .saturating_sub(text.len());

@@ -83,10 +83,11 @@ fn line(view: &View, id: CallId) -> Option<String> {
         .collect::<Vec<_>>()
         .join(" ");
     let arguments: String = arguments.chars().take(100).collect();
-    Some(format!(
-        "- {id} {} {arguments}: {}",
-        call.name,
-        result.status.word()
+    Some(words::skeleton_call(
+        id,
+        &call.name,
+        &arguments,
+        result.status,
     ))
 }
 
@@ -95,5 +96,5 @@ fn said(view: &View, response: EntryId) -> Option<String> {
     let text = &view.response(response)?.text;
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     let line: String = line.chars().take(160).collect();
-    Some(format!("- entry {response}, the assistant: {line}"))
+    Some(words::skeleton_said(response, &line))
 }

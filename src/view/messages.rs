@@ -220,19 +220,19 @@ impl View {
         let (whose, text) = match &self.transcript.get(id)?.event {
             Event::User(user) => {
                 let whose = match user.origin {
-                    Speaker::Task | Speaker::FollowUp => "from the user",
-                    Speaker::Hook | Speaker::Runtime => "from the runtime",
+                    Speaker::Task | Speaker::FollowUp => words::FROM_USER,
+                    Speaker::Hook | Speaker::Runtime => words::FROM_RUNTIME,
                 };
                 (whose.to_owned(), with_attachments(user, |_| false))
             }
             Event::Response(response) => (
-                "from the assistant".to_owned(),
+                words::FROM_ASSISTANT.to_owned(),
                 Cow::Borrowed(response.text.as_str()),
             ),
             Event::Result(result) => {
                 let name = &self.tool_call(result.call)?.name;
                 (
-                    format!("result of {name}"),
+                    words::result_of(name),
                     Cow::Borrowed(result.content.as_str()),
                 )
             }

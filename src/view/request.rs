@@ -159,9 +159,8 @@ impl View {
         for (place, part) in texts.iter().enumerate() {
             write!(
                 text,
-                "\n\n[summary {} of {}]\n{part}",
-                place + 1,
-                texts.len()
+                "\n\n{}",
+                words::text_to_combine(place + 1, texts.len(), part)
             )
             .ok();
         }
