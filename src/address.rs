@@ -5,10 +5,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::id::{CallId, EntryId, Span};
 use crate::transcript::turn::Round;
-use crate::transcript::{At, Event};
+use crate::transcript::{At, Entry, Event};
 use crate::view::View;
 
 /// A place in a run.
@@ -34,7 +35,7 @@ pub enum Address {
     LastCompaction,
     /// `start`: before everything.
     Start,
-    /// `end`: after everything.
+    /// `end`: the last entry, and the newest request.
     End,
 }
 
@@ -143,15 +144,21 @@ impl Address {
                 Some(Span::new(pass, newest))
             }
             Self::Start => Some(Span::new(EntryId::FIRST, EntryId::FIRST)),
-            Self::End => None,
+            Self::End => Some(Span::new(last, last)),
         }
     }
 
     /// The request that it points at: of a round the one that was answered, of what belongs to a
-    /// request that one, of all else the first request that came after it. `None` if none did.
+    /// request that one, of the end the newest, of all else the first request that came after it.
+    /// `None` if none did.
     pub fn request(self, view: &View, now: At) -> Option<EntryId> {
         if let Some(round) = self.round(view) {
             return round.requests.last().copied();
+        }
+        let is_request = |entry: &&Arc<Entry>| matches!(entry.event, Event::Request(_));
+        if self == Self::End {
+            let newest = view.transcript().entries().iter().rfind(is_request);
+            return newest.map(|entry| entry.id);
         }
         let from = self.span(view, now)?.from;
         let entry = view.transcript().get(from)?;
@@ -175,10 +182,7 @@ impl Address {
         };
         own.or_else(|| {
             let mut later = view.transcript().from(from).iter();
-            let is_request = |event: &Event| matches!(event, Event::Request(_));
-            later
-                .find(|entry| is_request(&entry.event))
-                .map(|entry| entry.id)
+            later.find(is_request).map(|entry| entry.id)
         })
     }
 
@@ -312,7 +316,7 @@ mod tests {
             ("5m", None, None),
             ("last-compaction", Some((7, 7)), Some(9)),
             ("start", Some((1, 1)), Some(3)),
-            ("end", None, None),
+            ("end", Some((11, 11)), Some(10)),
         ] {
             let address: Address = text.parse().unwrap();
             let found = address

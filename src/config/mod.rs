@@ -22,7 +22,7 @@ pub use section::{
     ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection, Sections,
     SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
-pub use server::{Endpoint, EndpointError, Key, Server};
+pub use server::{Endpoint, EndpointError, Key, Server, public_part};
 pub use settings::{ModelSettings, Settings, ToolSettings, Transcripts};
 pub use value::{
     Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd, ValueError,

@@ -1,5 +1,6 @@
 //! Reading one source: a file, the variables, or an assignment on the command line.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,12 @@ pub enum MeaningError {
     /// Some prices are known and some are not.
     #[error("`model.prices` needs both `input` and `output`")]
     HalfPrices,
+    /// A limit counts what has no price.
+    #[error("`limits.cost` needs `model.prices`, without which no cost is counted")]
+    CostWithoutPrices,
+    /// What should name a variable does not look like a name, and may be a key.
+    #[error("`model.api_key_env` takes the NAME of a variable, not a key")]
+    KeyVariable,
     /// A server's address is none.
     #[error("`model.base_url` is `{0}`, but must begin with http:// or https://")]
     Address(String),
@@ -77,8 +84,23 @@ impl fmt::Display for Place {
                 write!(f, "{}:{line}:{column}", path.display())
             }
             Self::Variable(name) => write!(f, "variable {name}"),
-            Self::Set(text) => write!(f, "--set {text}"),
+            Self::Set(text) => write!(f, "--set {}", without_secret(text)),
         }
+    }
+}
+
+/// The assignment; without its value if that may be a secret.
+fn without_secret(text: &str) -> Cow<'_, str> {
+    let lower = text.to_lowercase();
+    if !["key", "token", "secret"]
+        .iter()
+        .any(|word| lower.contains(word))
+    {
+        return Cow::Borrowed(text);
+    }
+    match text.split_once('=') {
+        Some((key, _)) => Cow::Owned(format!("{key}=…")),
+        None => Cow::Borrowed("…"),
     }
 }
 

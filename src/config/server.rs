@@ -80,7 +80,8 @@ impl Settings {
             Some(name) => match key(name) {
                 Some(key) => Some(key),
                 None if self.server.api_key_env.is_some() => {
-                    return Err(EndpointError::NamedKey(name.to_owned(), base_url).into());
+                    let server = public_part(&base_url).to_owned();
+                    return Err(EndpointError::NamedKey(shown(name).to_owned(), server).into());
                 }
                 None if base_url == PUBLIC_SERVER => return Err(EndpointError::UsualKey.into()),
                 None => None,
@@ -88,6 +89,22 @@ impl Settings {
         };
         Ok(Endpoint { base_url, key })
     }
+}
+
+/// The name of a variable as it may be shown: what has small letters may be a key after all.
+fn shown(name: &str) -> &str {
+    if name.contains(|c: char| c.is_ascii_lowercase()) {
+        "named by api_key_env"
+    } else {
+        name
+    }
+}
+
+/// The part of a server's address that may be shown: without a query, which may hold a key.
+pub fn public_part(address: &str) -> &str {
+    address
+        .find(['?', '#'])
+        .map_or(address, |at| &address[..at])
 }
 
 pub(crate) fn check_address(address: &str) -> Result<(), ConfigError> {

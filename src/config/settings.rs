@@ -95,6 +95,10 @@ impl Settings {
         };
         settings.put_model(model)?;
         put_limits(limits, &mut settings.policy.limits);
+        let policy = &settings.policy;
+        if policy.limits.cost_usd_micro.is_some() && policy.prices.is_none() {
+            return Err(MeaningError::CostWithoutPrices.into());
+        }
         let summary = compaction.summary.clone();
         summary.model.put(&mut settings.model.summary);
         summary.fallback_model.put(&mut settings.model.fallback);
@@ -159,6 +163,12 @@ impl Settings {
 
         base_url.map(not_blank).put(&mut self.server.base_url);
         api_key_env.map(not_blank).put(&mut self.server.api_key_env);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if let Some(name) = &self.server.api_key_env
+            && !name.chars().all(is_name)
+        {
+            return Err(MeaningError::KeyVariable.into());
+        }
         if let Some(address) = &self.server.base_url {
             check_address(address)?;
         }

@@ -125,14 +125,14 @@ fn every_key_changes_something() {
     let example: serde_json::Value = serde_saphyr::from_str(EXAMPLE).unwrap();
     for key in Sections::all_keys() {
         let key = key.replace("rules.<name>", "rules.default");
-        // The mode has no other value yet, a part of the prices alone is refused, and tools are
-        // tested by themselves.
+        // The mode has no other value yet, a part of the prices alone and a limit without them are
+        // refused, and tools are tested by themselves.
         if key == "sandbox.mode" || key.starts_with("tools.") {
             continue;
         }
         let built_in = key.split('.').fold(&example, |value, key| &value[key]);
         let change = format!("{key}={}", another(&key, built_in));
-        let base: &[&str] = if key.starts_with("model.prices") {
+        let base: &[&str] = if key.starts_with("model.prices") || key == "limits.cost" {
             &["model.prices.input=1", "model.prices.output=1"]
         } else {
             &[]
@@ -226,6 +226,31 @@ fn what_is_wrong_names_its_source() {
         (
             from_set(&["model.prices.input=1"]).unwrap_err(),
             "settings cannot be used: `model.prices` needs both `input` and `output`",
+        ),
+        (
+            from_set(&["limits.cost=1"]).unwrap_err(),
+            "settings cannot be used: `limits.cost` needs `model.prices`, \
+             without which no cost is counted",
+        ),
+        (
+            from_set(&["model.api_key_env=sk-secret"]).unwrap_err(),
+            "settings cannot be used: `model.api_key_env` takes the NAME of a variable, not a key",
+        ),
+        (
+            from_set(&["model.api_key=sk-secret"]).unwrap_err(),
+            "wrong setting in --set model.api_key=…: \
+             unknown key `api_key`, did you mean `api_key_env`?",
+        ),
+        (
+            from_set(&["model={token: sk-secret}"]).unwrap_err(),
+            "wrong setting in --set model=…: unknown key `token`, known here: name, base_url, \
+             api_key_env, api, profile, context_window, max_output_tokens, temperature, \
+             reasoning_effort, prices, timeouts, retries",
+        ),
+        (
+            from_set(&["api_key: sk-secret"]).unwrap_err(),
+            "wrong setting in --set …: \
+             a setting is given as key=value, such as model.name=gpt-5",
         ),
         (
             from_set(&["model.base_url=127.0.0.1:8080"]).unwrap_err(),
