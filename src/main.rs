@@ -18,7 +18,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help is an error to the parser; nothing can be said where nobody listens.
-            error.print().ok();
+            let text = error.render().to_string();
+            match text.strip_prefix("error: ") {
+                Some(text) => term.say(&failed(text.trim_end())).ok(),
+                None => error.print().ok(),
+            };
             return if error.use_stderr() {
                 Exit::Usage
             } else {
@@ -31,8 +35,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Done.into(),
         Err(failure) => {
-            term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])
-                .ok();
+            term.say(&failed(&failure.line())).ok();
             failure.exit.into()
         }
     }
@@ -47,6 +50,11 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Print(args) => cli::print::print(args, process, term),
         Command::Replay(args) => cli::replay::replay(args, process, term),
     }
+}
+
+/// How a failure is said.
+fn failed(text: &str) -> [(Look, &str); 2] {
+    [(Look::Bad, "undertext: "), (Look::Plain, text)]
 }
 
 /// What this program was called as, so that what it proposes can be typed where it was called.

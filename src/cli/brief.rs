@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use undertext::exchange::Clipped;
 use undertext::id::EntryId;
 use undertext::overlay::{Author, Layer, Overlay};
 use undertext::setup::Setup;
-use undertext::transcript::{Fault, Note};
+use undertext::transcript::{Fault, Note, Speaker, User};
 use undertext::view::Sizes;
 
 use crate::cli::amount;
@@ -86,6 +87,52 @@ pub(crate) fn note(note: &Note) -> String {
     }
 }
 
+/// What was clipped of a message that had so many characters before.
+pub(crate) fn clipped(said: &User, before: u64) -> Vec<String> {
+    if !matches!(said.origin, Speaker::Task | Speaker::FollowUp) {
+        return Vec::new();
+    }
+    let line = |name: &str, text: &str, whole: String, clipped: &Clipped| {
+        let rest = match clipped.blob {
+            Some(_) => "the model can read the rest by Recall",
+            None => "the rest was too large to keep",
+        };
+        let chars = amount::count(text.chars().count() as u64);
+        format!("the {name} was clipped to {chars} of {whole}; {rest}")
+    };
+    let task = said.clipped.as_ref().map(|clipped| {
+        let whole = amount::of(before, "character");
+        line("task", &said.text, whole, clipped)
+    });
+    let attachments = said.attachments.iter().filter_map(|attachment| {
+        let clipped = attachment.clipped.as_ref()?;
+        let whole = format!("characters of {}", amount::of(clipped.bytes, "byte"));
+        let name = format!("attachment {}", attachment.name);
+        Some(line(&name, &attachment.text, whole, clipped))
+    });
+    task.into_iter().chain(attachments).collect()
+}
+
+/// The first line of a text that says something, cut to so many characters.
+pub(crate) fn first_line(text: &str, chars: usize) -> String {
+    let text = text.trim();
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    if line.len() == text.len() {
+        return cut(line, chars);
+    }
+    let head: String = line.chars().take(chars.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}
+
+/// The text, or as much of its beginning as fits so many characters.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
+    if text.chars().count() <= chars {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(chars.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}
+
 /// The number of tokens above which the context is compacted.
 pub(crate) fn trigger(setup: &Setup) -> u64 {
     // What instructions take and what was learned have no part in it.
@@ -107,6 +154,19 @@ pub(crate) fn fill(tokens: u64, trigger: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_to_its_first_line() {
+        for (text, chars, shown) in [
+            ("\n short \n", 5, "short"),
+            ("one\ntwo", 10, "one…"),
+            ("one\ntwo", 3, "on…"),
+            ("a longer line", 9, "a longer…"),
+            ("a longer line", 13, "a longer line"),
+        ] {
+            assert_eq!(first_line(text, chars), shown);
+        }
+    }
 
     #[test]
     fn an_overlay_is_one_line() {

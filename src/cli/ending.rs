@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use undertext::agent::{AgentError, Finished};
+use undertext::config;
 use undertext::record::Recorder;
 use undertext::transcript::{Event, FaultClass, Reason, Totals};
 use undertext::view::View;
@@ -60,7 +61,7 @@ pub(super) fn tell(
                 "nobody reads the output any more, so the run was ended",
             );
             report.say(Look::Plain, again);
-            Ok(Exit::Interrupted)
+            Ok(signal.unwrap_or(Exit::Interrupted))
         }
         Ended::Returned(Ok(finished)) if finished.reason == Reason::Finished => {
             report.answer(&finished.text)?;
@@ -122,7 +123,7 @@ fn advice(view: &View, reason: Reason, start: &Start) -> Option<String> {
         }),
         FaultClass::Transport => Some(format!(
             "check that a server listens at {}",
-            start.endpoint.base_url
+            config::public_part(&start.endpoint.base_url)
         )),
         FaultClass::Rate
         | FaultClass::Overload
@@ -136,8 +137,13 @@ fn advice(view: &View, reason: Reason, start: &Start) -> Option<String> {
     }
 }
 
-/// The command that takes the run up again, with the flags that say where it is and who answers.
+/// How the run is taken up again.
 pub(super) fn again(args: &RunArgs, start: &Start, recorder: &Recorder) -> String {
+    format!("to go on: {}", resume(args, start, recorder))
+}
+
+/// The command that takes the run up again, with the flags that say where it is and who answers.
+pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> String {
     let location = recorder.storage().location();
     let is_listed = Path::new(&location).parent() == Some(&start.transcripts);
     let name = if is_listed {
@@ -145,13 +151,18 @@ pub(super) fn again(args: &RunArgs, start: &Start, recorder: &Recorder) -> Strin
     } else {
         quoted(&location)
     };
-    let mut command = format!("to go on: undertext run --resume {name}");
+    let mut command = format!("undertext run --resume {name}");
     let mut flag = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
             write!(command, " {name} {}", quoted(value)).ok();
         }
     };
-    flag("--base-url", args.base_url.as_deref());
+    let shown = args.base_url.as_deref().map(|url| {
+        let public = config::public_part(url);
+        let hidden = if public == url { "" } else { "?…" };
+        format!("{public}{hidden}")
+    });
+    flag("--base-url", shown.as_deref());
     flag("--api-key-env", args.api_key_env.as_deref());
     let transcripts = args.settings.transcripts.as_deref();
     flag("--transcripts", transcripts.and_then(Path::to_str));

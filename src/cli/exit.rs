@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use undertext::config::{ConfigError, MeaningError};
+use undertext::id::RunId;
 use undertext::record::runs::FindError;
 use undertext::record::{FileError, RecordError};
 use undertext::transcript::Reason;
@@ -28,7 +29,7 @@ pub(crate) enum Exit {
     Transcript = 6,
     /// Interrupted at the keyboard, resumable.
     Interrupted = 130,
-    /// Told to end, resumable.
+    /// Told to end, or the terminal went away; resumable.
     Terminated = 143,
 }
 
@@ -111,6 +112,9 @@ impl From<ConfigError> for Failure {
 
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
+        if let FindError::Ambiguous { text, candidates } = &error {
+            return Self::usage(ambiguous(text, candidates));
+        }
         let exit = match &error {
             FindError::NoRunId { .. }
             | FindError::NotFound { .. }
@@ -148,9 +152,42 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// The runs that a text may mean, the newest first, and how many more there are.
+fn ambiguous(text: &str, candidates: &[RunId]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = candidates
+        .iter()
+        .take(SHOWN)
+        .map(|run| run.short())
+        .collect();
+    let shown = shown.join(", ");
+    match candidates.len().saturating_sub(SHOWN) {
+        0 => format!("`{text}` may be any of {shown}"),
+        more => format!("`{text}` may be any of {shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ambiguous_name_shows_a_few_runs() {
+        let run = |n: u32| -> RunId {
+            let id = format!("019a0000-0000-7000-8000-0000aaaa000{n}");
+            id.parse().unwrap()
+        };
+        let say = |n: u32| {
+            let candidates = (1..=n).map(run).collect();
+            let text = "019a".to_owned();
+            Failure::from(FindError::Ambiguous { text, candidates }).line()
+        };
+        assert_eq!(say(2), "`019a` may be any of aaaa0001, aaaa0002");
+        assert_eq!(
+            say(7),
+            "`019a` may be any of aaaa0001, aaaa0002, aaaa0003, aaaa0004, aaaa0005 and 2 more"
+        );
+    }
 
     #[test]
     fn each_reason_has_its_code() {

@@ -6,9 +6,9 @@ use undertext::config::{self, Sections};
 use undertext::record::runs::{self, Loaded};
 use undertext::transcript::FORMAT;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs};
+use crate::cli::{Process, SettingArgs, amount};
 
 /// The word for the newest run of this workspace.
 const LAST: &str = "last";
@@ -36,6 +36,10 @@ pub(crate) fn read(
 ) -> Result<Found, Failure> {
     let path = path(text, &directory(args, process)?, process)?;
     let loaded = runs::read(&path)?;
+    if loaded.view.transcript().last().is_none() {
+        let text = format!("{} holds no run", path.display());
+        return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
+    }
     let mut warn = |text: String| term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)]);
     if let Some(format) = loaded.newer() {
         let path = path.display();
@@ -48,6 +52,13 @@ pub(crate) fn read(
     }
     for damage in &loaded.damage {
         warn(format!("{} is damaged: {damage}", path.display()))?;
+    }
+    if let Some(torn) = loaded.torn {
+        warn(format!(
+            "{} does not end with an entry: its last {} are left out",
+            path.display(),
+            amount::of(torn.bytes, "byte")
+        ))?;
     }
     Ok(Found { path, loaded })
 }

@@ -13,9 +13,9 @@ use undertext::transcript::{At, Event, FORMAT, Reason, Speaker};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{ListArgs, Process, amount, find};
+use crate::cli::{ListArgs, Process, amount, brief, find};
 
-/// The longest beginning of a task that is shown, in characters.
+/// The longest beginning of a task that is shown where no terminal says, in characters.
 const TASK_CHARS: usize = 60;
 
 /// What is told of a run.
@@ -61,26 +61,33 @@ fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
         (true, state) => format!("{state}, damaged"),
         (false, state) => state.to_owned(),
     };
-    let line = glance.task.lines().find(|line| !line.trim().is_empty());
-    let mut task: String = line
-        .unwrap_or_default()
-        .trim()
-        .chars()
-        .take(TASK_CHARS)
-        .collect();
-    if task.len() < glance.task.trim().len() {
-        task.push('…');
-    }
+    let name = glance.run.short();
+    let facts = format!("  {ago:9}  {rounds:>10}  {state:11}  ");
+    let room = term
+        .width()
+        .map(|width| width.saturating_sub(name.chars().count() + facts.chars().count() + 2));
+    let workspace = match room {
+        Some(room) => tail(&glance.workspace, room / 2),
+        None => glance.workspace.clone(),
+    };
+    let left = room.map_or(TASK_CHARS, |room| room - workspace.chars().count());
     term.print(&[
-        (Look::Strong, glance.run.short()),
-        (
-            Look::Plain,
-            format!("  {ago:9}  {rounds:>10}  {state:11}  "),
-        ),
-        (Look::Faint, format!("{}  ", glance.workspace)),
-        (Look::Plain, task),
+        (Look::Strong, name),
+        (Look::Plain, facts),
+        (Look::Faint, format!("{workspace}  ")),
+        (Look::Plain, brief::first_line(&glance.task, left)),
     ])?;
     Ok(())
+}
+
+/// The path, or as much of its end as fits so many characters.
+fn tail(path: &str, chars: usize) -> String {
+    let all = path.chars().count();
+    if all <= chars {
+        return path.to_owned();
+    }
+    let end = path.chars().skip(all - chars.saturating_sub(1));
+    std::iter::once('…').chain(end).take(chars).collect()
 }
 
 /// What one reading of the file tells, without a view of it.

@@ -17,23 +17,25 @@ pub(crate) mod run;
 pub(crate) mod demo;
 pub(crate) mod list;
 pub(crate) mod show;
+mod place;
 mod sent;
 pub(crate) mod print;
 pub(crate) mod replay;
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use undertext::address::Address;
 use undertext::config::{Environment, Given, Sections, Sources};
 
+use crate::cli::place::Place;
 use crate::cli::term::{Term, Terminals};
 
 /// Runs a coding agent without a screen, and never forgets what it did.
 #[derive(Debug, Parser)]
-#[command(name = "undertext", version, help_template = HELP, disable_help_subcommand = true)]
+#[command(name = "undertext", version, help_template = HELP)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// What to do.
@@ -136,7 +138,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "continue")]
     pub(crate) continue_last: bool,
     /// End after this many requests, resumable [default: 500]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rounds)]
     pub(crate) max_rounds: Option<NonZeroU32>,
     /// What tools may do; for now only `off`: they run with your own rights
     #[arg(long, value_name = "MODE")]
@@ -158,13 +160,18 @@ pub(crate) struct RunArgs {
 const RUN_HELP: &str = "\
 Examples:
   undertext run -m gpt-5 \"make the failing test pass\"
-  undertext run --base-url http://127.0.0.1:11434/v1 -m qwen3 \"explain src/main.rs\"
   undertext run --continue \"now update the changelog\"
+  undertext run --base-url http://127.0.0.1:11434/v1 -m qwen3 \"explain src/main.rs\"
 
 Exit codes: 0 the model ended its work, 1 it ended without finishing, 2 wrong usage or settings,
 3 a limit, 4 the provider failed for good, 5 no sandbox, 6 the transcript is damaged or in use,
-130 and 143 interrupted. `undertext run --resume RUN` goes on where a run ended. Ctrl-C ends a run
-orderly, a second one at once; both can be taken up again.";
+130 interrupted (Ctrl-C), 143 told to end (SIGTERM, SIGHUP). `undertext run --resume RUN` goes on
+where a run ended. Ctrl-C ends a run orderly, a second one at once; both can be taken up again.";
+
+fn rounds(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse()
+        .map_err(|_| "--max-rounds takes a number from 1")
+}
 
 impl RunArgs {
     /// What the flags say of settings.
@@ -253,7 +260,7 @@ pub(crate) struct PrintArgs {
         help = "Only what is there, such as r12, e40, 41.2, 5 (turn) or last; \
                   compacted: what its request sent"
     )]
-    pub(crate) at: Option<Address>,
+    pub(crate) at: Option<Place>,
     /// How it is written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -299,7 +306,7 @@ pub(crate) struct ReplayArgs {
     /// Write the exact bytes of the request there, such as r12, e40 or last
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["verify", "json"])]
-    pub(crate) at: Option<Address>,
+    pub(crate) at: Option<Place>,
     /// Write one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -345,14 +352,26 @@ impl Process {
             .environment
             .get("TERM")
             .is_some_and(|term| term == "dumb");
+        let named = self.environment.get("COLUMNS");
+        let named = named.and_then(|number| number.parse().ok());
+        let named = named.filter(|columns| *columns > 0);
         let terminals = Terminals {
             out: out.is_terminal(),
             err: err.is_terminal() && !dumb,
             colour: !dumb && !is_set("NO_COLOR"),
-            columns: self.environment.get("COLUMNS").and_then(|n| n.parse().ok()),
+            columns: named.or_else(|| columns(&err)),
+            width: named
+                .or_else(|| columns(&out))
+                .or_else(|| out.is_terminal().then_some(80)),
         };
         Term::new(Box::new(out), Box::new(err), terminals)
     }
+}
+
+/// The width of the terminal that a stream is, if it is one and tells.
+fn columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]
@@ -366,7 +385,8 @@ mod tests {
         let mut cli = Cli::command();
         cli.clone().debug_assert();
         let help = cli.render_help().to_string();
-        for command in cli.get_subcommands() {
+        let own = |command: &&clap::Command| command.get_name() != "help";
+        for command in cli.get_subcommands().filter(own) {
             let line = format!(
                 "\n  {:8} {}\n",
                 command.get_name(),

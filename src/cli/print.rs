@@ -12,9 +12,10 @@ use undertext::view::View;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
+use crate::cli::place::Place;
 use crate::cli::sent::{self, Sent};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Format, PrintArgs, Process, Shown, amount, entry};
+use crate::cli::{Format, PrintArgs, Process, Shown, entry};
 
 /// Prints a run.
 pub(crate) fn print(args: &PrintArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
@@ -33,11 +34,11 @@ pub(crate) fn print(args: &PrintArgs, process: &Process, term: &mut Term) -> Res
     };
     if shown != Shown::Compacted {
         page.title("Entries as they are")?;
-        raw(&found, args.at, now, &mut page)?;
+        raw(&found, args.at.as_ref(), now, &mut page)?;
     }
     if shown != Shown::Raw {
         page.title("Messages as the model reads them")?;
-        compacted(&found.loaded.view, args.at, now, &mut page)?;
+        compacted(&found.loaded.view, args.at.as_ref(), now, &mut page)?;
     }
     Ok(Exit::Done)
 }
@@ -110,15 +111,9 @@ fn fence(text: &str) -> String {
 }
 
 /// Prints entries as they are.
-fn raw(found: &Found, at: Option<Address>, now: At, page: &mut Page<'_>) -> Result<(), Failure> {
+fn raw(found: &Found, at: Option<&Place>, now: At, page: &mut Page<'_>) -> Result<(), Failure> {
     let view = &found.loaded.view;
-    let span = match at {
-        None => None,
-        Some(at) => match at.span(view, now) {
-            Some(span) => Some(span),
-            None => return nothing(at, view, page.term),
-        },
-    };
+    let span = at.map(|at| at.span(view, now)).transpose()?;
     if page.format == Format::Json {
         return lines(&found.path, span, page);
     }
@@ -165,25 +160,18 @@ fn lines(path: &Path, span: Option<Span>, page: &mut Page<'_>) -> Result<(), Fai
 }
 
 /// Prints what a request sent, or what the next one would send.
-fn compacted(
-    view: &View,
-    at: Option<Address>,
-    now: At,
-    page: &mut Page<'_>,
-) -> Result<(), Failure> {
-    let body = match at {
-        None | Some(Address::End) => view.body(&Purpose::Round),
-        Some(at) => match at.request(view, now).and_then(|id| sent::rebuild(view, id)) {
-            None => return nothing(at, view, page.term),
-            Some(rebuilt) => {
-                let (body, but) = sent::body(rebuilt)?;
-                if let Some(but) = but {
-                    page.term
-                        .say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
-                }
-                Some(body)
+fn compacted(view: &View, at: Option<&Place>, now: At, page: &mut Page<'_>) -> Result<(), Failure> {
+    let is_end = |at: &&Place| at.address == Address::End;
+    let body = match at.filter(|at| !is_end(at)) {
+        None => view.body(&Purpose::Round),
+        Some(at) => {
+            let (body, but) = sent::body(sent::rebuild(view, at.request(view, now)?)?)?;
+            if let Some(but) = but {
+                page.term
+                    .say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
             }
-        },
+            Some(body)
+        }
     };
     let Some(body) = body else {
         page.term.say(&[(
@@ -195,17 +183,5 @@ fn compacted(
     for sent in sent::messages(&body)? {
         page.message(&sent)?;
     }
-    Ok(())
-}
-
-/// Says that an address points at nothing here.
-pub(crate) fn nothing(at: Address, view: &View, term: &mut Term) -> Result<(), Failure> {
-    let text = format!(
-        "{at} points at nothing: the run has {} entries, {}, {}",
-        amount::count(view.transcript().entries().len() as u64),
-        amount::of(view.rounds().all().len() as u64, "round"),
-        amount::of(view.rounds().turns().len() as u64, "turn")
-    );
-    term.say(&[(Look::Faint, text)])?;
     Ok(())
 }

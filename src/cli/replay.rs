@@ -14,7 +14,7 @@ use undertext::view::View;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ReplayArgs, amount, brief, print, sent};
+use crate::cli::{Process, ReplayArgs, amount, brief, sent};
 
 /// Replays a run.
 pub(crate) fn replay(
@@ -24,13 +24,13 @@ pub(crate) fn replay(
 ) -> Result<Exit, Failure> {
     let found = find::read(&args.run, &args.settings, process, term)?;
     let view = &found.loaded.view;
-    if let Some(at) = args.at {
-        let request = at.request(view, Clock::System.now());
-        let Some(rebuilt) = request.and_then(|request| sent::rebuild(view, request)) else {
-            print::nothing(at, view, term)?;
-            return Ok(Exit::Done);
-        };
-        let (body, but) = sent::body(rebuilt)?;
+    if args.verify && found.loaded.newer().is_some() {
+        let text = "this version cannot verify a run of a newer format";
+        return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
+    }
+    if let Some(at) = &args.at {
+        let request = at.request(view, Clock::System.now())?;
+        let (body, but) = sent::body(sent::rebuild(view, request)?)?;
         term.write(&body.bytes)?;
         if let Some(but) = but {
             term.say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
@@ -165,8 +165,7 @@ fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Vec<(Lo
                 .iter()
                 .position(|turn| *turn == entry.id)?
                 + 1;
-            let first = user.text.trim().lines().next().unwrap_or_default();
-            let text: String = first.chars().take(100).collect();
+            let text = brief::first_line(&user.text, 100);
             Some(vec![
                 (Look::Strong, format!("{:<6}", format!("t{turn}"))),
                 (Look::Plain, text),

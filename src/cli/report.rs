@@ -22,6 +22,8 @@ pub(crate) struct Report<'a> {
     json: bool,
     live: bool,
     clock: Clock,
+    /// The length of the task that is yet to be recorded, in characters.
+    task_chars: u64,
     round: u32,
     tokens: u64,
     trigger: Option<u64>,
@@ -41,6 +43,7 @@ impl<'a> Report<'a> {
             live: live && term.is_live(),
             since: clock.stopwatch(),
             clock,
+            task_chars: 0,
             term,
             json,
             round: view.rounds().last().map_or(0, |round| round.number),
@@ -49,6 +52,11 @@ impl<'a> Report<'a> {
             open: VecDeque::new(),
             doing: String::new(),
         }
+    }
+
+    /// Takes note of a task that is about to be recorded, to tell how much of it was.
+    pub(crate) fn expect_task(&mut self, task: Option<&str>) {
+        self.task_chars = task.map_or(0, |task| task.chars().count() as u64);
     }
 
     /// Whether there is a live line to keep alive.
@@ -103,8 +111,12 @@ impl<'a> Report<'a> {
                 self.begin("waiting");
             }
             Event::Note(note) => self.say(Look::Bad, &brief::note(note)),
+            Event::User(said) => {
+                for text in brief::clipped(said, self.task_chars) {
+                    self.say(Look::Bad, &text);
+                }
+            }
             Event::Run(_)
-            | Event::User(_)
             | Event::Started(_)
             | Event::Fault(_)
             | Event::Retract(_)

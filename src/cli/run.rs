@@ -20,13 +20,14 @@ use undertext::hands::{self, Hands, Workspace};
 use undertext::instructions;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
+use undertext::record::runs;
 use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
 use undertext::tools::Toolbox;
 use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
 use undertext::view::View;
 
-use crate::cli::ending::{AT_ONCE, Ended, again, tell};
+use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
@@ -99,6 +100,7 @@ async fn go(
     };
 
     let mut report = Report::new(term, args.json, args.verbose == 0, &recorder);
+    report.expect_task(start.task.as_deref());
     let (run, location) = (recorder.run(), recorder.storage().location());
     report.say(Look::Strong, &format!("run {}: {location}", run.short()));
     for remark in start.remarks.iter().chain(&remarks) {
@@ -132,7 +134,13 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
     let recorder = Recorder::open(Box::new(storage), Clock::System, on_damage);
     let recorder = recorder.map_err(|error| {
         if matches!(error, RecordError::Damaged { .. }) {
-            let text = format!("{error}; --accept-damage goes on with what is left");
+            let begins = runs::read(&path).is_ok_and(|loaded| loaded.run().is_some());
+            let advice = if begins {
+                "--accept-damage goes on with what is left"
+            } else {
+                "without its first entry it cannot be taken up; print shows what is left"
+            };
+            let text = format!("{error}; {advice}");
             return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
         }
         error.into()
@@ -147,7 +155,8 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
             "has no task yet"
         };
         return Err(Failure::usage(format!(
-            "run {run} {what}; say what is next: undertext run --resume {run} \"TASK\"",
+            "run {run} {what}; say what is next: {} \"TASK\"",
+            resume(args, start, &recorder)
         )));
     }
     Ok(Some(recorder))

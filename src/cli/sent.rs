@@ -21,9 +21,13 @@ pub(crate) struct Sent {
 }
 
 /// A request of this run, built again.
-pub(crate) fn rebuild(view: &View, request: EntryId) -> Option<Rebuilt> {
+pub(crate) fn rebuild(view: &View, request: EntryId) -> Result<Rebuilt, Failure> {
     let entries = view.transcript().entries().iter().cloned();
-    Replay::new(entries).find(|rebuilt| rebuilt.request == request)
+    let found = Replay::new(entries).find(|rebuilt| rebuilt.request == request);
+    found.ok_or_else(|| {
+        let text = format!("request e{request} cannot be rebuilt");
+        Failure::new(Exit::Unfinished, anyhow::Error::msg(text))
+    })
 }
 
 /// Its body, and what there is to say against it.

@@ -239,6 +239,7 @@ impl Overview {
             (Look::Strong, format!("run {name}")),
             (Look::Plain, format!("  {state}")),
         ])?;
+        let room = term.width().map_or(100, |width| width.saturating_sub(14));
         let mut row = |name: &str, text: &str| {
             let mut name = name;
             for line in text.lines() {
@@ -250,7 +251,7 @@ impl Overview {
             }
             std::io::Result::Ok(())
         };
-        row("task", self.task.trim())?;
+        row("task", &brief::first_line(&self.task, room))?;
         row("workspace", &self.workspace)?;
         row(
             "transcript",

@@ -65,10 +65,7 @@ impl Start {
         };
 
         let remarks = vec![
-            match &endpoint.key {
-                Some(key) => format!("server: {} (key from {})", endpoint.base_url, key.variable),
-                None => format!("server: {} (no key)", endpoint.base_url),
-            },
+            server(&endpoint, taken_up && settings.server.base_url.is_none()),
             "sandbox: off, tools run with your own rights".to_owned(),
         ];
         Ok(Self {
@@ -80,6 +77,23 @@ impl Start {
             remarks,
         })
     }
+}
+
+/// Says which server is asked, and with whose key. Keys belong to servers, so a transcript names
+/// none: a run that is taken up where nobody named one may have been begun at another.
+fn server(endpoint: &Endpoint, guessed: bool) -> String {
+    let address = config::public_part(&endpoint.base_url);
+    let key = match &endpoint.key {
+        Some(key) => format!("key from {}", key.variable),
+        None => "no key".to_owned(),
+    };
+    let caution = if guessed {
+        "; this run does not record which server it used before, name one with --base-url \
+         if it was another"
+    } else {
+        ""
+    };
+    format!("server: {address} ({key}){caution}")
 }
 
 /// Refuses what the settings allow and this version does not do.
@@ -293,6 +307,16 @@ mod tests {
                 .transcripts
                 .ends_with("home/.local/state/undertext/transcripts")
         );
+
+        let start = place.start(&["--continue"], &variables).unwrap();
+        assert_eq!(
+            start.remarks[0],
+            "server: https://api.openai.com/v1 (key from OPENAI_API_KEY); this run does not \
+             record which server it used before, name one with --base-url if it was another"
+        );
+        let line = ["--continue", "--base-url", "http://h/v1?key=sk-secret"];
+        let start = place.start(&line, &variables).unwrap();
+        assert_eq!(start.remarks[0], "server: http://h/v1 (no key)");
 
         std::fs::write(home.join("project/config.yaml"), "model: {name: evil}").unwrap();
         let line = ["-m", "m", "--base-url", "http://h/v1", "--continue"];

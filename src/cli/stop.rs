@@ -1,9 +1,10 @@
-//! Signals that stop a run: the first ends it orderly, the second at once.
+//! Signals that stop a run: the first ends it orderly, the second at once. A terminal that goes
+//! away counts like being told to end.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use crate::cli::exit::Exit;
@@ -18,6 +19,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // Who ignores it for us, as `nohup` does, means a run that outlives its terminal.
+    let mut hang_up = if is_hang_up_ignored() {
+        None
+    } else {
+        Some(signal(SignalKind::hangup())?)
+    };
     let (tell, told) = mpsc::unbounded_channel();
     drop(tokio::spawn(async move {
         let mut times = 0;
@@ -25,6 +32,7 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
             let exit = tokio::select! {
                 _ = interrupt.recv() => Exit::Interrupted,
                 _ = terminate.recv() => Exit::Terminated,
+                _ = hung_up(&mut hang_up) => Exit::Terminated,
             };
             tell.send(exit).ok();
             times += 1;
@@ -40,6 +48,25 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
         }
     }));
     Ok(told)
+}
+
+async fn hung_up(hang_up: &mut Option<Signal>) -> Option<()> {
+    match hang_up {
+        Some(hang_up) => hang_up.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was begun with SIGHUP ignored, where the system tells.
+fn is_hang_up_ignored() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return false;
+    };
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // SIGHUP is the first signal.
+    mask.is_some_and(|mask| mask & 1 == 1)
 }
 
 #[expect(

@@ -131,6 +131,7 @@ pub(crate) struct Term {
     out: Stream,
     err: Stream,
     columns: usize,
+    width: Option<usize>,
     live_shown: bool,
 }
 
@@ -143,8 +144,10 @@ pub(crate) struct Terminals {
     pub(crate) err: bool,
     /// A terminal may be given colour.
     pub(crate) colour: bool,
-    /// The width of a terminal, if it is known.
+    /// The width of standard error, if it is known.
     pub(crate) columns: Option<usize>,
+    /// The width of standard output, if lines must fit one.
+    pub(crate) width: Option<usize>,
 }
 
 impl Term {
@@ -163,6 +166,7 @@ impl Term {
             out: stream(out, terminals.out),
             err: stream(err, terminals.err),
             columns: terminals.columns.unwrap_or(80),
+            width: terminals.width,
             live_shown: false,
         }
     }
@@ -193,6 +197,11 @@ impl Term {
         }
         self.out.to.write_all(bytes)?;
         self.out.to.flush()
+    }
+
+    /// The characters that fit a line of standard output; nothing if any number does.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
     }
 
     /// Whether a live line is shown at all.
@@ -318,6 +327,7 @@ mod tests {
             err: true,
             colour: false,
             columns: Some(12),
+            width: None,
         };
         check(
             terminals,

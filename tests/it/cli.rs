@@ -146,6 +146,7 @@ fn a_run_is_told_shown_and_replayed() {
     assert_eq!(replayed.out, "2 of 2 requests rebuilt, all digests equal\n");
     assert_eq!(place.run(&["replay", "--at", "r2"]).out.as_bytes(), second);
 
+    let second_body = String::from_utf8(second.clone()).unwrap();
     let second: Value = serde_json::from_slice(&second).unwrap();
     let printed = place.run(&["print", "--compacted", "--at", "r2", "--format", "json"]);
     let printed: Vec<Value> = printed
@@ -173,7 +174,7 @@ fn a_run_is_told_shown_and_replayed() {
     e6    5.1 started
     e7    5.1 ok, TIME
           from bash
-    r9 points at nothing: the run has 11 entries, 2 rounds, 1 turn
+    undertext: r9 points at nothing: the run has 11 entries, 2 rounds, 1 turn
     t1    look around
     r1    e4         N tokens  Bash, Read
     r2    e9         N tokens  text
@@ -181,6 +182,20 @@ fn a_run_is_told_shown_and_replayed() {
     2 of 2 requests rebuilt, all digests equal
     RUN  just now     2 rounds  finished     /home/w  look around
     "#);
+    // What points at nothing is an error, and at the end is the newest.
+    for line in [
+        ["replay", "--at", "r99"],
+        ["print", "--at", "9"],
+        ["print", "--at", "last-compaction"],
+        ["replay", "--at", "e11"],
+    ] {
+        let ran = place.run(&line);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line:?} {ran:?}");
+        let named = format!("undertext: {} points at no", line[2]);
+        assert!(ran.err.starts_with(&named), "{ran:?}");
+    }
+    assert_eq!(place.run(&["replay", "--at", "end"]).out, second_body);
+    assert!(place.run(&["print", "--at", "end"]).out.starts_with("e11 "));
     let shown: Value = serde_json::from_str(&place.run(&["show", "--json"]).out).unwrap();
     assert_eq!(
         (&shown["task"], &shown["turns"]),
@@ -242,9 +257,7 @@ fn a_run_goes_on_after_a_limit_and_after_its_end() {
     let id = ran_id(&place.transcripts()[0]);
     let ran = place.run(&["run", "--resume", &id, "--base-url", &provider.url]);
     assert_eq!(ran.code, 2, "{ran:?}");
-    insta::assert_snapshot!(place.plain(&ran.err), @r#"
-    undertext: run RUN is finished; say what is next: undertext run --resume RUN "TASK"
-    "#);
+    insta::assert_snapshot!(place.plain(&ran.err), @r#"undertext: run RUN is finished; say what is next: undertext run --resume RUN --base-url http://HOST/v1 "TASK""#);
     let ran = place.ask(&provider, &["--resume", &id, "and now?"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Second.\n"), "{ran:?}");
     assert_eq!(place.transcripts().len(), 1);
@@ -421,9 +434,22 @@ fn a_transcript_that_cannot_be_trusted_is_left_alone() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "Again.\n"), "{ran:?}");
 }
 
+/// Whether the tests were begun with SIGHUP ignored, as `nohup` does: then a run ignores it too.
+fn is_hang_up_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| {
+        mask.trim()
+            .ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f'])
+    })
+}
+
 #[test]
 fn a_signal_ends_a_run_orderly() {
-    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+        if sent == Signal::HUP && is_hang_up_ignored() {
+            continue;
+        }
         let place = Place::new();
         let provider = Provider::new([looks(), Answer::Silence, says("All done.")]);
         let line = ["run", "-m", "m", "--base-url", &provider.url, "task"];
@@ -489,4 +515,110 @@ fn a_second_signal_ends_a_run_that_hangs() {
     let line = ["run", "--continue", "--base-url", &provider.url, "go on"];
     let ran = place.run(&line);
     assert_eq!((ran.code, ran.out.as_str()), (0, "All done.\n"), "{ran:?}");
+}
+
+#[test]
+fn what_holds_no_run_is_told_in_one_line() {
+    let place = Place::new();
+    let provider = Provider::new([says("All done.")]);
+    place.ask(&provider, &["look"]);
+    let path = place.transcripts().remove(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut newer = first.replace("\"format\":1", "\"format\":2");
+    newer.truncate(newer.rfind(",\"crc\"").unwrap());
+    let crc = crc32c::crc32c(newer.as_bytes());
+    let newer = format!("{newer},\"crc\":\"{crc:08x}\"}}\n");
+    for (name, bytes) in [
+        ("text", b"some\ntext\n".to_vec()),
+        ("empty", Vec::new()),
+        ("binary", vec![0, 159, 146, 150]),
+        ("headless", rest.into()),
+        ("newer", newer.into_bytes()),
+        ("torn", format!("{text}{{\"id\":").into_bytes()),
+    ] {
+        fs::write(place.path(&format!("{name}.jsonl")), bytes).unwrap();
+    }
+    let run = |line: &[&str], name: &str| {
+        let file = place.path(&format!("{name}.jsonl"));
+        let ran = place.run(&[line, &[file.to_str().unwrap()]].concat());
+        (ran.code, place.plain(&ran.err))
+    };
+    for name in ["text", "empty", "binary"] {
+        for command in ["show", "print", "replay"] {
+            let said = format!("undertext: /{name}.jsonl holds no run\n");
+            assert_eq!(run(&[command], name), (6, said));
+        }
+    }
+    let torn = "warning: /torn.jsonl does not end with an entry: its last 6 bytes are left out\n";
+    for command in ["show", "print", "replay"] {
+        assert_eq!(run(&[command], "torn"), (0, torn.to_owned()));
+    }
+    let verify = run(&["replay", "--verify"], "newer");
+    let server = ["run", "-m", "m", "--base-url", &provider.url, "task"];
+    let headless = run(&[&server[..], &["--resume"]].concat(), "headless");
+    assert_eq!((verify.0, headless.0), (6, 6));
+    insta::assert_snapshot!(verify.1 + &headless.1, @"
+    warning: /newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
+    undertext: this version cannot verify a run of a newer format
+    undertext: /headless.jsonl is damaged: line 1: entry 1 is missing; without its first entry it cannot be taken up; print shows what is left
+    ");
+}
+
+#[test]
+fn a_long_task_is_told_short_and_what_is_clipped_is_said() {
+    let place = Place::new();
+    let provider = Provider::new([says("All done."), says("Done.")]);
+    let task = format!("look\n{}", "x".repeat(2_000));
+    let ran = place.ask(&provider, &["--set", "limits.text_chars=1000", &task]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = place.run(&["show"]).out;
+    let row = shown.lines().find(|line| line.starts_with("  task"));
+    let mut list = place.command(&["list"]);
+    let listed = ended(list.env("COLUMNS", "60").spawn().unwrap()).out;
+    let widest = listed.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(60), "{listed}");
+    let clipped = ran.err.lines().find(|line| line.contains("clipped"));
+    insta::assert_snapshot!(format!("{}\n{}", clipped.unwrap(), row.unwrap()), @"
+    the task was clipped to 1,000 of 2,005 characters; the model can read the rest by Recall
+      task        look…
+    ");
+}
+
+#[test]
+fn wrong_usage_is_said_by_the_program_and_help_is_a_command() {
+    let place = Place::new();
+    let mut said = String::new();
+    for line in [&["walk"][..], &["run", "--max-rounds", "0", "task"]] {
+        let ran = place.run(line);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        said += ran.err.lines().next().unwrap();
+        said.push('\n');
+    }
+    insta::assert_snapshot!(said, @"
+    undertext: unrecognized subcommand 'walk'
+    undertext: invalid value '0' for '--max-rounds <N>': --max-rounds takes a number from 1
+    ");
+    for line in [&["help"][..], &["help", "run"]] {
+        let ran = place.run(line);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line:?}");
+        assert!(ran.out.contains("Usage: undertext"), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_demo_fits_the_terminal() {
+    let place = Place::new();
+    let mut command = place.command(&["demo"]);
+    let ran = ended(command.env("COLUMNS", "80").spawn().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    // Paths and commands are there to be copied.
+    let is_told = |line: &&str| !line.contains('/') || line.starts_with("  ");
+    let wide: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(is_told)
+        .filter(|line| line.chars().count() > 80)
+        .collect();
+    assert!(wide.is_empty(), "{wide:#?}");
 }

@@ -26,6 +26,7 @@ use undertext::tools::Toolbox;
 use undertext::transcript::{At, FORMAT, Run};
 use undertext::view::Sizes;
 
+use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
 use crate::cli::demo::story::Story;
 use crate::cli::exit::{Exit, Failure};
@@ -34,6 +35,9 @@ use crate::cli::{DemoArgs, Process, amount};
 
 /// The window that the model is said to have: small, so that a short run fills it.
 const WINDOW: u64 = 16_000;
+
+/// The widest line, in characters, on the widest terminal.
+const WIDTH: usize = 100;
 
 /// The moment of the golden run.
 const GOLDEN: At = At(1_795_291_200_000);
@@ -127,7 +131,7 @@ impl Stage {
         let finished = finished.map_err(|error| Failure::new(Exit::Transcript, error))?;
         say(term, Look::Plain, "")?;
         for line in finished.text.lines() {
-            say(term, Look::Plain, line)?;
+            paragraph(term, Look::Plain, line)?;
         }
 
         let (passes, verdict) = self.verdict().await;
@@ -170,15 +174,15 @@ impl Stage {
 
     /// Says what is about to be seen.
     fn opening(&self, term: &mut Term) -> Result<(), Failure> {
-        say(
+        paragraph(
             term,
             Look::Strong,
             "A run of Undertext. The model is a script: no LLM, no network, no key.",
         )?;
-        say(
+        paragraph(
             term,
             Look::Faint,
-            "Its replies are written down in the program; it makes its summaries by a rule. The loop, the\n\
+            "Its replies are written down in the program; it makes its summaries by a rule. The loop, the \
             tools, the files, the compaction and the transcript are the real ones.",
         )?;
         say(term, Look::Plain, "")?;
@@ -229,7 +233,7 @@ impl Stage {
                 Some(b'+') => Look::Strong,
                 Some(_) | None => Look::Faint,
             };
-            say(term, look, &format!("  {line}"))?;
+            say(term, look, &cut(&format!("  {line}"), width(term)))?;
         }
         Ok(())
     }
@@ -278,7 +282,7 @@ async fn watched(
     recorder: &mut Recorder,
     term: &mut Term,
 ) -> Result<Result<Finished, AgentError>, Failure> {
-    let mut story = Story::default();
+    let mut story = Story::new(width(term));
     let mut events = agent.events();
     let cancel = CancellationToken::new();
     let mut run = pin!(agent.run(recorder, Some(Task::new(script::TASK)), &cancel));
@@ -366,10 +370,23 @@ fn say(term: &mut Term, look: Look, text: &str) -> Result<(), Failure> {
     Ok(term.print(&[(look, text)])?)
 }
 
+/// Writes a text in as many lines as it needs.
+fn paragraph(term: &mut Term, look: Look, text: &str) -> Result<(), Failure> {
+    for line in story::wrapped(text, width(term)) {
+        say(term, look, &line)?;
+    }
+    Ok(())
+}
+
+/// The widest line, in characters.
+fn width(term: &Term) -> usize {
+    term.width().map_or(WIDTH, |width| width.min(WIDTH))
+}
+
 /// Writes a name and what there is to say of it, over several lines if it is long.
 fn fact(term: &mut Term, name: &str, look: Look, text: &str) -> Result<(), Failure> {
     let mut name = name;
-    for line in story::wrapped(text, 86) {
+    for line in story::wrapped(text, width(term).saturating_sub(14)) {
         term.print(&[(Look::Faint, format!("{name:<13}")), (look, line)])?;
         name = "";
     }

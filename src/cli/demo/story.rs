@@ -11,18 +11,18 @@ use undertext::transcript::{Entry, Event, Note, Purpose, Request};
 use undertext::view::View;
 
 use crate::cli::amount;
+use crate::cli::brief::cut;
 use crate::cli::entry::Line;
 use crate::cli::term::Look;
 
-/// The widest line, in characters.
-const COLUMNS: usize = 100;
-
-/// The room for a call, in characters.
-const NAME: usize = 60;
+/// What the outcome of a call takes at most, in characters: `  ok, 175 lines, clipped`.
+const OUTCOME: usize = 27;
 
 /// Turns entries into lines, and remembers what the lines to come will name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Story {
+    /// The widest line, in characters.
+    width: usize,
     view: View,
     calls: HashMap<CallId, String>,
     /// How the line of the round begins that has no reply yet.
@@ -30,6 +30,16 @@ pub(crate) struct Story {
 }
 
 impl Story {
+    /// A story told in lines of so many characters.
+    pub(crate) fn new(width: usize) -> Self {
+        Self {
+            width,
+            view: View::default(),
+            calls: HashMap::new(),
+            begun: None,
+        }
+    }
+
     /// The lines that an entry is worth.
     pub(crate) fn lines(&mut self, entry: &Arc<Entry>) -> Vec<Line> {
         self.view.take(Arc::clone(entry));
@@ -38,12 +48,12 @@ impl Story {
             Event::Response(reply) => self.response(entry.id, &reply.text, &reply.calls),
             Event::Result(result) => vec![self.result(result)],
             Event::Overlay(overlay) => self.overlay(overlay),
-            Event::Fault(fault) => vec![aside(
+            Event::Fault(fault) => vec![self.aside(
                 Look::Bad,
                 &format!("{}: {}", fault.class.word(), fault.message),
             )],
             Event::Note(Note::SummaryFailed { why, .. }) => {
-                vec![aside(Look::Bad, &format!("no summary: {why}"))]
+                vec![self.aside(Look::Bad, &format!("no summary: {why}"))]
             }
             Event::Run(_)
             | Event::Setup(_)
@@ -74,7 +84,8 @@ impl Story {
             Purpose::Combine(_) => "[asks for one summary of several]".to_owned(),
             Purpose::Repair { .. } => "[asks again]".to_owned(),
         };
-        Some(vec![(Look::Faint, format!("     {tokens:>6}  {what}"))])
+        let line = format!("     {tokens:>6}  {what}");
+        Some(vec![(Look::Faint, cut(&line, self.width))])
     }
 
     fn response(&mut self, id: EntryId, text: &str, calls: &[ToolCall]) -> Vec<Line> {
@@ -88,7 +99,8 @@ impl Story {
             text
         };
         let line = self.begun.take().map(|mut line| {
-            line.push((Look::Plain, short(said, COLUMNS - INDENT.len())));
+            let room = self.width.saturating_sub(INDENT.len());
+            line.push((Look::Plain, short(said, room)));
             line
         });
         line.into_iter().collect()
@@ -115,8 +127,9 @@ impl Story {
             | Status::Interrupted
             | Status::Cancelled => Look::Bad,
         };
+        let room = self.width.saturating_sub(INDENT.len() + OUTCOME);
         vec![
-            (Look::Plain, format!("{INDENT}{:<NAME$}", short(name, NAME))),
+            (Look::Plain, format!("{INDENT}{:<room$}", short(name, room))),
             (look, end),
         ]
     }
@@ -153,9 +166,14 @@ impl Story {
         let origin = laid.origin.word();
         let head = format!("  ≡ {origin:<8} {what}, {before} → {after} tokens");
         vec![
-            vec![(Look::Strong, head)],
-            aside(Look::Faint, &format!("because: {}", laid.reason)),
+            vec![(Look::Strong, cut(&head, self.width))],
+            self.aside(Look::Faint, &format!("because: {}", laid.reason)),
         ]
+    }
+
+    fn aside(&self, look: Look, text: &str) -> Line {
+        let room = self.width.saturating_sub(INDENT.len());
+        vec![(look, format!("{INDENT}{}", short(text, room)))]
     }
 
     fn rounds(&self, span: Span) -> String {
@@ -170,13 +188,6 @@ impl Story {
 /// Where what belongs to a round begins.
 const INDENT: &str = "             ";
 
-fn aside(look: Look, text: &str) -> Line {
-    vec![(
-        look,
-        format!("{INDENT}{}", short(text, COLUMNS - INDENT.len())),
-    )]
-}
-
 /// A call as a line names it: the tool, and what it is about.
 fn named(call: &ToolCall) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
@@ -189,11 +200,7 @@ fn named(call: &ToolCall) -> String {
 /// The text on one line, and no longer than this.
 pub(crate) fn short(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= chars {
-        return line;
-    }
-    let head: String = line.chars().take(chars.saturating_sub(1)).collect();
-    format!("{head}…")
+    cut(&line, chars)
 }
 
 /// The text in lines of at most so many characters, broken between words.
