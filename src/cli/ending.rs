@@ -157,11 +157,7 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
             write!(command, " {name} {}", quoted(value)).ok();
         }
     };
-    let shown = args.base_url.as_deref().map(|url| {
-        let public = config::public_part(url);
-        let hidden = if public == url { "" } else { "?…" };
-        format!("{public}{hidden}")
-    });
+    let shown = args.base_url.as_deref().map(without_query);
     flag("--base-url", shown.as_deref());
     flag("--api-key-env", args.api_key_env.as_deref());
     let transcripts = args.settings.transcripts.as_deref();
@@ -170,9 +166,18 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
         flag("--config", file.to_str());
     }
     for set in &args.settings.set {
-        flag("--set", Some(set));
+        let is_server = set.starts_with("model.base_url=");
+        let shown = is_server.then(|| without_query(set));
+        flag("--set", Some(shown.as_deref().unwrap_or(set)));
     }
     command
+}
+
+/// A server's address with a mark in place of a query, which may hold a key.
+fn without_query(address: &str) -> String {
+    let public = config::public_part(address);
+    let hidden = if public == address { "" } else { "?…" };
+    format!("{public}{hidden}")
 }
 
 /// A word as a shell reads it.
@@ -186,7 +191,17 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{quoted, without_query};
+
+    #[test]
+    fn a_query_is_not_repeated() {
+        for (address, shown) in [
+            ("http://h/v1", "http://h/v1"),
+            ("http://h/v1?key=sk-secret", "http://h/v1?…"),
+        ] {
+            assert_eq!(without_query(address), shown);
+        }
+    }
 
     #[test]
     fn a_word_is_quoted_where_a_shell_would_split_it() {

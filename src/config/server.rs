@@ -113,6 +113,6 @@ pub(crate) fn check_address(address: &str) -> Result<(), ConfigError> {
         .find_map(|scheme| address.strip_prefix(scheme));
     match host {
         Some(host) if !host.is_empty() && !host.starts_with('/') => Ok(()),
-        _ => Err(MeaningError::Address(address.to_owned()).into()),
+        _ => Err(MeaningError::Address(public_part(address).to_owned()).into()),
     }
 }

@@ -253,7 +253,7 @@ fn what_is_wrong_names_its_source() {
              a setting is given as key=value, such as model.name=gpt-5",
         ),
         (
-            from_set(&["model.base_url=127.0.0.1:8080"]).unwrap_err(),
+            from_set(&["model.base_url=127.0.0.1:8080?key=sk-secret"]).unwrap_err(),
             "settings cannot be used: `model.base_url` is `127.0.0.1:8080`, \
              but must begin with http:// or https://",
         ),
