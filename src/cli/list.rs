@@ -70,7 +70,9 @@ fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
         Some(room) => tail(&glance.workspace, room / 2),
         None => glance.workspace.clone(),
     };
-    let left = room.map_or(TASK_CHARS, |room| room - workspace.chars().count());
+    let left = room.map_or(TASK_CHARS, |room| {
+        room.saturating_sub(workspace.chars().count())
+    });
     term.print(&[
         (Look::Strong, name),
         (Look::Plain, facts),

@@ -576,6 +576,7 @@ fn a_long_task_is_told_short_and_what_is_clipped_is_said() {
     let row = shown.lines().find(|line| line.starts_with("  task"));
     let mut list = place.command(&["list"]);
     let listed = ended(list.env("COLUMNS", "60").spawn().unwrap()).out;
+    assert!(listed.ends_with("…\n"), "{listed:?}");
     let widest = listed.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(60), "{listed}");
     let clipped = ran.err.lines().find(|line| line.contains("clipped"));
