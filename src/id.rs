@@ -53,6 +53,17 @@ impl CallId {
     pub fn new(response: EntryId, place: u32) -> Self {
         Self { response, place }
     }
+
+    /// The call at `index` (from 0) among the calls of the response at `response`.
+    pub fn at(response: EntryId, index: usize) -> Self {
+        let place = u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
+        Self { response, place }
+    }
+
+    /// Its index (from 0) among the calls of its response; `None` for a place that is none.
+    pub fn index(self) -> Option<usize> {
+        usize::try_from(self.place).ok()?.checked_sub(1)
+    }
 }
 
 impl fmt::Display for CallId {

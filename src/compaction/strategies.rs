@@ -24,9 +24,8 @@ pub(super) fn calls(view: &View, response: EntryId) -> Vec<CallId> {
     let calls = view
         .response(response)
         .map_or(0, |response| response.calls.len());
-    (1..)
-        .map(|place| CallId::new(response, place))
-        .take(calls)
+    (0..calls)
+        .map(|index| CallId::at(response, index))
         .collect()
 }
 

@@ -384,10 +384,6 @@ mod tests {
             ("functions.Delete", "{}"),
             (" ", "{}"),
         ]), @"
-    No tool is named `read`; close names are Read, Recall. Nothing ran.
-    No tool is named `Edti`; close names are Edit. Nothing ran.
-    No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Compact, Recall, Greet. Nothing ran.
-    The call names no tool. Nothing ran.
         No tool is named `read`; close names are Read, Recall. Nothing ran.
         No tool is named `Edti`; close names are Edit. Nothing ran.
         No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Compact, Recall, Greet. Nothing ran.

@@ -114,9 +114,7 @@ impl Rounds {
         let Some(place) = self.place_of_response(call.response) else {
             return;
         };
-        let slot = usize::try_from(call.place)
-            .ok()
-            .and_then(|place| place.checked_sub(1));
+        let slot = call.index();
         let open = slot.filter(|slot| self.all[place].results.get(*slot) == Some(&None));
         if let Some(slot) = open {
             Arc::make_mut(&mut self.all[place]).results[slot] = Some(id);

@@ -60,11 +60,8 @@ impl View {
                 continue;
             };
             let result = item.calls().get(index).and_then(|call| call.result);
-            let place = u32::try_from(index)
-                .ok()
-                .and_then(|index| index.checked_add(1));
-            if let (Some(result), Some(place)) = (result, place) {
-                standing.push((result, CallId::new(item.entry, place)));
+            if let Some(result) = result {
+                standing.push((result, CallId::at(item.entry, index)));
             }
         }
         standing.sort_unstable();
@@ -85,9 +82,8 @@ impl View {
                 .within(*span)
                 .filter_map(|index| self.items.get(index));
             let ids = |item: &Item| {
-                let calls = u32::try_from(item.calls().len()).unwrap_or(u32::MAX);
                 let entry = item.entry;
-                (1..=calls).map(move |place| CallId::new(entry, place))
+                (0..item.calls().len()).map(move |index| CallId::at(entry, index))
             };
             items.flat_map(ids).collect::<Vec<_>>()
         };

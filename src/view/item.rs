@@ -152,7 +152,7 @@ impl Items {
     /// The item and index of a call that exists.
     pub(super) fn call(&self, call: CallId) -> Option<(usize, usize)> {
         let item = self.index(call.response)?;
-        let index = usize::try_from(call.place).ok()?.checked_sub(1)?;
+        let index = call.index()?;
         self.0[item].calls().get(index).map(|_| (item, index))
     }
 

@@ -295,10 +295,7 @@ impl Ledger {
         else {
             return;
         };
-        let index = usize::try_from(call.place)
-            .ok()
-            .and_then(|place| place.checked_sub(1));
-        let Some(made) = index.and_then(|index| response.calls.get(index)) else {
+        let Some(made) = call.index().and_then(|index| response.calls.get(index)) else {
             return;
         };
         if status == Status::Ok {

@@ -75,7 +75,7 @@ impl View {
             }),
             Part::Assistant => self.assistant(item),
             Part::Result(index) => {
-                let call = CallId::new(item.entry, u32::try_from(index).ok()?.checked_add(1)?);
+                let call = CallId::at(item.entry, index);
                 Some(Message::Tool {
                     call,
                     text: self.result_text(item, index, call),
@@ -111,7 +111,7 @@ impl View {
         let shown = |index: &usize| !item.hides_call(*index);
         let calls = (0..calls.len()).filter(shown).filter_map(|index| {
             let call = response.calls.get(index)?;
-            let id = CallId::new(item.entry, u32::try_from(index).ok()?.checked_add(1)?);
+            let id = CallId::at(item.entry, index);
             let stubbed = matches!(calls[index].layers.arguments(), Reads::Stubbed(_));
             Some(sent(id, call, stubbed))
         });
@@ -262,8 +262,7 @@ impl View {
 
     /// The call with this id, as the model made it.
     pub fn tool_call(&self, id: CallId) -> Option<&ToolCall> {
-        let index = usize::try_from(id.place).ok()?.checked_sub(1)?;
-        self.response(id.response)?.calls.get(index)
+        self.response(id.response)?.calls.get(id.index()?)
     }
 
     /// The first result of a call, with its entry.

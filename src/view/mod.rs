@@ -428,12 +428,7 @@ impl View {
                     .iter()
                     .enumerate()
                     .filter(|(_, call)| call.result.is_none());
-                open.filter_map(|(index, _)| {
-                    Some(CallId::new(
-                        item.entry,
-                        u32::try_from(index).ok()?.checked_add(1)?,
-                    ))
-                })
+                open.map(|(index, _)| CallId::at(item.entry, index))
             })
             .collect()
     }

@@ -131,9 +131,7 @@ fn made(transcript: &Transcript, call: CallId) -> Option<(&str, &str)> {
     let Event::Response(response) = &transcript.get(call.response)?.event else {
         return None;
     };
-    let call = response
-        .calls
-        .get(usize::try_from(call.place).ok()?.checked_sub(1)?)?;
+    let call = response.calls.get(call.index()?)?;
     Some((&call.name, &call.arguments))
 }
 
