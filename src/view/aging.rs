@@ -65,7 +65,7 @@ impl View {
             }
         }
         standing.sort_unstable();
-        self.work.visited += standing.len() as u64;
+        self.work.visited += self.pieces.list().len() as u64;
         self.aging.candidates.clear();
         self.aging.recent = standing.into_iter().map(|(_, call)| call).collect();
         self.ripen();

@@ -63,7 +63,7 @@ pub struct View {
 /// What the view has done, for tests and benchmarks: counts that must not grow with the transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Items and calls looked at.
+    /// Entries, items, calls and messages looked at.
     pub visited: u64,
     /// Bytes of messages rendered.
     pub rendered: u64,
@@ -254,6 +254,7 @@ impl View {
 
     /// Puts what is carried, and the assistant's word, behind the last summary.
     fn set_between(&mut self) {
+        self.work.visited += self.pieces.list().len() as u64;
         let places = self.bands.places();
         let Some(place) = places.values().max().copied() else {
             return self.pieces.set_between(0, &[]);
