@@ -16,7 +16,7 @@ use undertext::transcript::Event;
 
 use crate::scene::{self, Amount};
 
-fn recall(recorder: &Recorder, arguments: &serde_json::Value) -> Outcome {
+pub(crate) fn recall(recorder: &Recorder, arguments: &serde_json::Value) -> Outcome {
     let arguments = arguments.to_string();
     let blobs = |digest| recorder.storage().read_blob(digest).unwrap();
     let id = CallId::new(recorder.view().transcript().next_id(), 1);

@@ -13,13 +13,14 @@ use undertext::exchange::{Ending, Message, Usage};
 use undertext::id::{CallId, Span};
 use undertext::model::{Fault, Reply, Script, Scripted};
 use undertext::overlay::{Author, Layer, Origin, Overlay, Show, Size, Summary};
-use undertext::record::MemoryStorage;
+use undertext::record::{MemoryStorage, Recorder};
 use undertext::setup::Policy;
 use undertext::transcript::{Entry, Event, FaultClass, Pin, Purpose, Reason, Retract, Speaker};
 use undertext::view::View;
 
 use crate::generate::cases;
 use crate::oracle;
+use crate::recalled::recall;
 use crate::scene;
 
 /// What the model does next.
@@ -156,7 +157,8 @@ proptest! {
         let model = Scripted::new(answers).with_summaries(summaries(kinds));
         let agent = scene::agent(window, policy(min_gain, min_rounds, cooldown), model);
         let storage = MemoryStorage::default();
-        let finished = scene::go(&agent, &mut scene::create(&storage), Some(Task::new(TASK)));
+        let mut recorder = scene::create(&storage);
+        let finished = scene::go(&agent, &mut recorder, Some(Task::new(TASK)));
         let reason = finished.unwrap().reason;
         let provider = moves.iter().any(|one| matches!(one, Move::Overflow));
         prop_assert!(
@@ -165,6 +167,7 @@ proptest! {
             "{reason:?}"
         );
         keeps_the_laws(&scene::entries(&storage), window)?;
+        is_recoverable(&recorder)?;
     }
 }
 
@@ -288,7 +291,32 @@ proptest! {
         }
         scene::go(&play(&second), &mut recorder, Some(Task::new("And now the rest."))).unwrap();
         keeps_the_laws(&scene::entries(&storage), window)?;
+        is_recoverable(&recorder)?;
     }
+}
+
+/// Law 12: every result can be had in full by its handle, whatever it reads as and however it was
+/// clipped.
+fn is_recoverable(recorder: &Recorder) -> Result<(), TestCaseError> {
+    let view = recorder.view();
+    for entry in view.transcript().entries() {
+        let Event::Result(result) = &entry.event else {
+            continue;
+        };
+        let blob = result.clipped.and_then(|clipped| clipped.blob);
+        let blob = blob.and_then(|blob| recorder.storage().read_blob(blob).unwrap());
+        let whole = match &blob {
+            Some(bytes) => str::from_utf8(bytes).unwrap(),
+            None => &result.content,
+        };
+        let handle = result.call.to_string();
+        let shown = recall(recorder, &json!({ "handle": handle, "lines": 1_000_000 })).content;
+        prop_assert!(
+            shown.contains(whole.trim_end()),
+            "{handle} cannot be had in full"
+        );
+    }
+    Ok(())
 }
 
 /// Holds every request and overlay of a run against the laws.
