@@ -5,10 +5,7 @@ use crate::exchange::Clipped;
 use crate::record::Recorder;
 use crate::tools::clip;
 use crate::transcript::{Attachment, Event, Speaker, User};
-use crate::view::{Sizes, View};
-
-/// A text of this many characters is never clipped.
-const SHORT: u64 = 2000;
+use crate::view::{SHORT_TEXT, Sizes, View};
 
 /// What a person says: the task, or a later message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,8 +134,8 @@ fn scaled(view: &View, text: &str, chars: u64) -> u64 {
         view.text_tokens(text),
         all.div_ceil(4) * sizes.factor / 1000,
     );
-    if takes > plain && all > SHORT {
-        (chars * plain.max(1) / takes).max(SHORT)
+    if takes > plain && all > SHORT_TEXT {
+        (chars * plain.max(1) / takes).max(SHORT_TEXT)
     } else {
         chars
     }

@@ -25,6 +25,7 @@ pub use aging::{Aging, Candidate};
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
 pub use reads::Standing;
+pub(crate) use sizes::SHORT_TEXT;
 pub use sizes::Sizes;
 
 use crate::exchange::{Message, Response, ToolResult};

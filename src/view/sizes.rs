@@ -11,7 +11,7 @@ use crate::transcript::Estimate;
 use crate::view::{View, json_chars};
 
 /// A text of this many characters is taken in whole, however small the window.
-const SHORT_TEXT: u64 = 2000;
+pub(crate) const SHORT_TEXT: u64 = 2000;
 
 /// The reserve for output where the window is not known.
 const OUTPUT_UNKNOWN: u64 = 8192;
