@@ -1,0 +1,128 @@
+//! The program itself, run as a user runs it, against a server on the loopback interface.
+
+mod runs;
+mod refused;
+mod ends;
+mod demo;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use regex::Regex;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::provider::{Answer, Provider};
+
+/// A home directory with a workspace in it.
+struct Place(tempfile::TempDir);
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(place.path("home/w")).unwrap();
+        fs::write(place.path("home/w/a.txt"), "hello\n").unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "what is tested is the program")]
+    fn command(&self, line: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_undertext"));
+        command
+            .args(line)
+            .current_dir(self.path("home/w"))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            .env("SECRET_KEY", "sk-very-secret")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, line: &[&str]) -> Ran {
+        ended(self.command(line).spawn().unwrap())
+    }
+
+    /// `run` with the server's address.
+    fn ask(&self, provider: &Provider, line: &[&str]) -> Ran {
+        self.run(&[&["run", "-m", "m", "--base-url", &provider.url], line].concat())
+    }
+
+    /// Every transcript, oldest first.
+    fn transcripts(&self) -> Vec<PathBuf> {
+        let dir = self.path("home/.local/state/undertext/transcripts");
+        let mut all: Vec<PathBuf> = fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// The text without what differs from one time to the next.
+    fn plain(&self, text: &str) -> String {
+        let text = text.replace(self.0.path().canonicalize().unwrap().to_str().unwrap(), "");
+        let text = text.replace(self.0.path().to_str().unwrap(), "");
+        let mut text = text;
+        for (pattern, by) in [
+            (r"[0-9a-f]{8}-[0-9a-f-]{27}", "UUID"),
+            (r"(run|--resume) [0-9a-f]{8}\b", "$1 RUN"),
+            (r"127\.0\.0\.1:\d+", "HOST"),
+            (r"\d+ ms|\d+\.\d s\b", "TIME"),
+            // What instructions and tools take.
+            (r" [0-9,]+ tokens  ", " N tokens  "),
+        ] {
+            text = Regex::new(pattern)
+                .unwrap()
+                .replace_all(&text, by)
+                .into_owned();
+        }
+        text
+    }
+}
+
+fn ended(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn looks() -> Answer {
+    Answer::Calls(vec![
+        ("Bash", r#"{"command":"echo from bash"}"#),
+        ("Read", r#"{"path":"a.txt"}"#),
+    ])
+}
+
+fn says(text: &str) -> Answer {
+    Answer::Text(text.to_owned())
+}
+
+/// The name by which people call the run of this transcript.
+fn ran_id(path: &std::path::Path) -> String {
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    stem[stem.len() - 8..].to_owned()
+}

@@ -1,0 +1,182 @@
+//! What is refused, and in which words.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use undertext::record::{Durability, FileStorage};
+
+use crate::cli::{Place, looks, says};
+use crate::provider::Provider;
+
+#[test]
+fn bad_input_ends_before_anything_is_recorded() {
+    let place = Place::new();
+    let server = ["-m", "m", "--base-url", "http://127.0.0.1:1/v1"];
+    let mut said = String::new();
+    for (code, line) in [
+        (2, vec!["task"]),
+        (2, vec!["-m", "m", "task"]),
+        (2, [&server[..], &[""]].concat()),
+        (2, [&server[..], &["-C", "none", "task"]].concat()),
+        (2, [&server[..], &["-C", "/", "task"]].concat()),
+        (2, [&server[..], &["-C", "..", "task"]].concat()),
+        (2, [&server[..], &["--continue"]].concat()),
+        (2, [&server[..], &["--resume", "0000"]].concat()),
+        (
+            2,
+            [&server[..], &["--set", "model.nome=x", "task"]].concat(),
+        ),
+        (
+            5,
+            [&server[..], &["--sandbox", "workspace", "task"]].concat(),
+        ),
+    ] {
+        let ran = place.run(&[&["run"], &line[..]].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line:?} {ran:?}");
+        said += &ran.err;
+    }
+    insta::assert_snapshot!(place.plain(&said), @r#"
+    undertext: no model named; there are three ways on:
+      with a key       OPENAI_API_KEY=… undertext run -m MODEL "TASK"
+      a local server   undertext run --base-url http://HOST/v1 -m MODEL "TASK"
+      with neither     undertext demo
+    undertext: no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with --base-url, or try `undertext demo`
+    undertext: the task is empty; say what is to be done
+    undertext: workspace /home/w/none cannot be used: No such file or directory (os error 2)
+    undertext: workspace / is the whole file system; name a project's directory with -C
+    undertext: workspace /home/w/.. holds your whole home directory; name a project's directory with -C
+    undertext: no run of /home/w in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
+    undertext: no run `0000` in /home/.local/state/undertext/transcripts
+    undertext: wrong setting in --set model.nome=x: unknown key `nome`, did you mean `name`?
+    undertext: settings cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
+    "#);
+    assert!(!place.path("home/.local").exists());
+}
+
+#[test]
+fn a_transcript_that_cannot_be_trusted_is_left_alone() {
+    let place = Place::new();
+    let provider = Provider::new([looks(), says("All done."), says("Again.")]);
+    place.ask(&provider, &["look"]);
+    let path = place.transcripts().remove(0);
+    let text = fs::read_to_string(&path).unwrap();
+
+    let damaged = place.path("damaged.jsonl");
+    fs::write(&damaged, text.replacen("\"ok\"", "\"no\"", 1)).unwrap();
+    let link = place.path("link.jsonl");
+    symlink(&path, &link).unwrap();
+    let newer = place.path("newer.jsonl");
+    let first = text
+        .lines()
+        .next()
+        .unwrap()
+        .replace("\"format\":1", "\"format\":2");
+    let json = &first[..first.rfind(",\"crc\"").unwrap()];
+    let crc = crc32c::crc32c(json.as_bytes());
+    fs::write(&newer, format!("{json},\"crc\":\"{crc:08x}\"}}\n")).unwrap();
+    let locked = FileStorage::open(&path, Durability::None).unwrap();
+
+    let mut said = String::new();
+    for path in [&damaged, &link, &newer, &path] {
+        let before = fs::read(path).unwrap();
+        let ran = place.ask(&provider, &["--resume", path.to_str().unwrap(), "task"]);
+        assert_eq!((ran.code, ran.out.as_str()), (6, ""), "{ran:?}");
+        assert_eq!(fs::read(path).unwrap(), before);
+        said += &ran.err;
+    }
+    drop(locked);
+    // Reading does not need a transcript to be whole, and says what is not.
+    let shown = place.run(&["show", damaged.to_str().unwrap()]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    said += &shown.err;
+    let replayed = place.run(&["replay", "--verify", damaged.to_str().unwrap()]);
+    assert_eq!(replayed.code, 6);
+    said += &replayed.out;
+    insta::assert_snapshot!(place.plain(&said), @"
+    undertext: /damaged.jsonl is damaged: line 7: checksum does not match; line 8: entry 7 is missing; --accept-damage goes on with what is left
+    undertext: /link.jsonl is a symbolic link, not a plain file
+    undertext: /newer.jsonl has format 2, this version knows formats up to 1
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
+    warning: /damaged.jsonl is damaged: line 7: checksum does not match
+    warning: /damaged.jsonl is damaged: line 8: entry 7 is missing
+    1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent
+    ");
+
+    let accepting = [
+        "--resume",
+        damaged.to_str().unwrap(),
+        "--accept-damage",
+        "task",
+    ];
+    let ran = place.ask(&provider, &accepting);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Again.\n"), "{ran:?}");
+}
+
+#[test]
+fn what_holds_no_run_is_told_in_one_line() {
+    let place = Place::new();
+    let provider = Provider::new([says("All done.")]);
+    place.ask(&provider, &["look"]);
+    let path = place.transcripts().remove(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut newer = first.replace("\"format\":1", "\"format\":2");
+    newer.truncate(newer.rfind(",\"crc\"").unwrap());
+    let crc = crc32c::crc32c(newer.as_bytes());
+    let newer = format!("{newer},\"crc\":\"{crc:08x}\"}}\n");
+    for (name, bytes) in [
+        ("text", b"some\ntext\n".to_vec()),
+        ("empty", Vec::new()),
+        ("binary", vec![0, 159, 146, 150]),
+        ("headless", rest.into()),
+        ("newer", newer.into_bytes()),
+        ("torn", format!("{text}{{\"id\":").into_bytes()),
+    ] {
+        fs::write(place.path(&format!("{name}.jsonl")), bytes).unwrap();
+    }
+    let run = |line: &[&str], name: &str| {
+        let file = place.path(&format!("{name}.jsonl"));
+        let ran = place.run(&[line, &[file.to_str().unwrap()]].concat());
+        (ran.code, place.plain(&ran.err))
+    };
+    for name in ["text", "empty", "binary"] {
+        for command in ["show", "print", "replay"] {
+            let said = format!("undertext: /{name}.jsonl holds no run\n");
+            assert_eq!(run(&[command], name), (6, said));
+        }
+    }
+    let torn = "warning: /torn.jsonl does not end with an entry: its last 6 bytes are left out\n";
+    for command in ["show", "print", "replay"] {
+        assert_eq!(run(&[command], "torn"), (0, torn.to_owned()));
+    }
+    let verify = run(&["replay", "--verify"], "newer");
+    let server = ["run", "-m", "m", "--base-url", &provider.url, "task"];
+    let headless = run(&[&server[..], &["--resume"]].concat(), "headless");
+    assert_eq!((verify.0, headless.0), (6, 6));
+    insta::assert_snapshot!(verify.1 + &headless.1, @"
+    warning: /newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
+    undertext: this version cannot verify a run of a newer format
+    undertext: /headless.jsonl is damaged: line 1: entry 1 is missing; without its first entry it cannot be taken up; print shows what is left
+    ");
+}
+
+#[test]
+fn wrong_usage_is_said_by_the_program_and_help_is_a_command() {
+    let place = Place::new();
+    let mut said = String::new();
+    for line in [&["walk"][..], &["run", "--max-rounds", "0", "task"]] {
+        let ran = place.run(line);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        said += ran.err.lines().next().unwrap();
+        said.push('\n');
+    }
+    insta::assert_snapshot!(said, @"
+    undertext: unrecognized subcommand 'walk'
+    undertext: invalid value '0' for '--max-rounds <N>': --max-rounds takes a number from 1
+    ");
+    for line in [&["help"][..], &["help", "run"]] {
+        let ran = place.run(line);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line:?}");
+        assert!(ran.out.contains("Usage: undertext"), "{ran:?}");
+    }
+}
