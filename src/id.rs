@@ -3,9 +3,11 @@
 //! Everything is pointed at by id, never by position in some list, and ordered by entry id,
 //! never by clock.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
@@ -14,7 +16,18 @@ use uuid::Uuid;
 ///
 /// Serialized as an integer; typed and shown by people as `e210`.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    serde::Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct EntryId(pub u64);
@@ -89,6 +102,11 @@ impl ParseIdError {
     }
 }
 
+/// The schema of an id that is written as a text of this form.
+fn written(pattern: &str, description: &str) -> Schema {
+    json_schema!({"type": "string", "pattern": pattern, "description": description})
+}
+
 /// Parses a number as we write it: digits only, no sign, no leading zero, not 0.
 fn positive<N: FromStr>(text: &str) -> Option<N> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
@@ -114,8 +132,21 @@ impl Serialize for CallId {
 
 impl<'de> Deserialize<'de> for CallId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for CallId {
+    fn schema_name() -> Cow<'static, str> {
+        "CallId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        written(
+            r"^[1-9][0-9]*\.[1-9][0-9]*$",
+            "A call: the entry of its response, a dot, its place there from 1.",
+        )
     }
 }
 
@@ -147,6 +178,19 @@ impl FromStr for RunId {
         Uuid::parse_str(text)
             .map(Self)
             .map_err(|_| ParseIdError::new(text, "run id"))
+    }
+}
+
+impl JsonSchema for RunId {
+    fn schema_name() -> Cow<'static, str> {
+        "RunId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        written(
+            "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+            "The id of a run: a UUID of version 7.",
+        )
     }
 }
 
@@ -217,6 +261,22 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": generator.subschema_for::<EntryId>(),
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "A range of entries, both ends inclusive."
+        })
+    }
+}
+
 /// A SHA-256 digest, written `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
@@ -284,8 +344,18 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Digest {
+    fn schema_name() -> Cow<'static, str> {
+        "Digest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        written("^sha256:[0-9a-f]{64}$", "A SHA-256 digest.")
     }
 }
 

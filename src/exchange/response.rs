@@ -1,5 +1,6 @@
 //! What a model wrote, and our judgement of how it ended.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::EntryId;
@@ -8,7 +9,7 @@ use crate::id::EntryId;
 ///
 /// All text is what was received; nothing is re-serialized. Only the calls of a response that
 /// ended [`Ending::Complete`] ever run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
     /// The request it answers.
     pub request: EntryId,
@@ -41,7 +42,7 @@ pub struct Response {
 }
 
 /// A block of reasoning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reasoning {
     /// Plain text that came in a named field, and goes back under the same name.
@@ -59,7 +60,7 @@ pub enum Reasoning {
 }
 
 /// One tool call, as received.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The provider's id; it need not be unique, and nothing is looked up by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +75,7 @@ pub struct ToolCall {
 }
 
 /// How a reply ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The server said that the reply is whole.
@@ -88,7 +89,7 @@ pub enum Ending {
 }
 
 /// Tokens as the provider counted them. What it did not say is absent, which is not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens read, those from a cache included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +109,7 @@ pub struct Usage {
 }
 
 /// How long a reply took, in milliseconds from sending the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseTime {
     /// Until the first piece of the reply.
     pub first: u64,

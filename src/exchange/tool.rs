@@ -1,5 +1,6 @@
 //! Tools as a model and as the runtime know them: specs, results, and the facts beside a result.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -7,13 +8,14 @@ use crate::exchange::is_false;
 use crate::id::{CallId, Digest, Span};
 
 /// What a tool is: the words and schema a model reads, and how the runtime treats its calls.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpec {
     /// The exact name.
     pub name: String,
     /// What it does, for the model.
     pub description: String,
     /// The JSON Schema of its arguments, as it is sent.
+    #[schemars(with = "serde_json::Value")]
     pub schema: Box<RawValue>,
     /// How the runtime treats its calls.
     #[serde(default)]
@@ -30,7 +32,7 @@ impl PartialEq for ToolSpec {
 }
 
 /// How the runtime treats the calls of a tool. Nothing of it is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolMeta {
     /// Whether calls change the world.
     #[serde(default)]
@@ -50,7 +52,7 @@ pub struct ToolMeta {
 }
 
 /// Whether a tool's calls change the world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// It only reads: calls may run side by side and need no `started` entry.
@@ -62,7 +64,7 @@ pub enum Effect {
 
 /// What compaction by hints does with the two halves of a call. Unless a tool says otherwise, its
 /// arguments stay and its results go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Hint {
     /// The arguments.
@@ -90,7 +92,7 @@ impl Hint {
 }
 
 /// What compaction by hints does with one half of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
     /// It stays.
@@ -103,7 +105,7 @@ pub enum Treatment {
 }
 
 /// How a later call of a tool makes an earlier one superfluous, as data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Supersession {
     /// The argument that says what a call reads; calls with equal values are compared. Absent:
     /// all arguments together.
@@ -119,7 +121,7 @@ pub struct Supersession {
 }
 
 /// The answer to a call: the body of a `result` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The call it answers.
     pub call: CallId,
@@ -139,7 +141,7 @@ pub struct ToolResult {
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It did what was asked.
@@ -171,7 +173,7 @@ impl Status {
 }
 
 /// What was clipped away from a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clipped {
     /// The size of the whole output in bytes.
     pub bytes: u64,
@@ -181,7 +183,7 @@ pub struct Clipped {
 }
 
 /// What a call did, for programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// Files read, by path below the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -208,7 +210,7 @@ impl Facts {
 }
 
 /// A file that a call read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRead {
     /// The path, relative to the workspace if it lies below it.
     pub path: String,
@@ -220,7 +222,7 @@ pub struct FileRead {
 }
 
 /// A file that a call wrote.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileWritten {
     /// The path, relative to the workspace if it lies below it.
     pub path: String,
@@ -229,7 +231,7 @@ pub struct FileWritten {
 }
 
 /// The answer to a call of `Compact`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// Whether a compaction follows when the round's calls are done.
     pub granted: bool,

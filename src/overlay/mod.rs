@@ -9,12 +9,13 @@ pub mod layers;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, EntryId, Span};
 
 /// The body of an `overlay` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overlay {
     /// Who asked for it.
     pub origin: Origin,
@@ -32,7 +33,7 @@ pub struct Overlay {
 }
 
 /// Who asked for an overlay or a retract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Micro-compaction, looked at before every request.
@@ -61,7 +62,7 @@ impl Origin {
 }
 
 /// Estimated tokens of the next request before and after an overlay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Size {
     /// Without it.
     pub before: u64,
@@ -70,7 +71,7 @@ pub struct Size {
 }
 
 /// What an overlay changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Layer {
     /// Results and arguments read as a short stub.
@@ -84,7 +85,7 @@ pub enum Layer {
 }
 
 /// Results and arguments that read as a short stub.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stub {
     /// How the stubs read.
     pub form: Form,
@@ -100,7 +101,7 @@ pub struct Stub {
 }
 
 /// How a stubbed result reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// `[Previous: used Bash] Recall 41.2 shows it (error, 1832 lines)`
@@ -113,7 +114,7 @@ pub enum Form {
 }
 
 /// Contents that are left out whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hide {
     /// Whole calls: arguments and result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -133,7 +134,7 @@ pub struct Hide {
 }
 
 /// A span that reads as one summary.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The entries it covers.
     pub span: Span,
@@ -160,7 +161,7 @@ fn one() -> u32 {
 }
 
 /// Who wrote a summary's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// A model, asked for it.
@@ -172,7 +173,7 @@ pub enum Author {
 }
 
 /// One of the texts that a summary was combined from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// The entries it covers.
     pub span: Span,
@@ -188,7 +189,7 @@ pub struct Part {
 }
 
 /// What is shown again after the last summary in place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Carry {
     /// Entries shown again verbatim: later user messages and pins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -212,7 +213,7 @@ impl Carry {
 }
 
 /// Calls from which every older stub and hide is lifted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Show {
     /// The calls.
     pub calls: Vec<CallId>,

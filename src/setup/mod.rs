@@ -6,6 +6,7 @@
 mod policy;
 mod wire;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use policy::{
@@ -18,7 +19,7 @@ pub use wire::{
 };
 
 /// The body of a `setup` entry: the settings that a request and a step depend on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
     /// What is sent.
     pub wire: Wire,

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::Hint;
 use crate::exchange::Treatment::Strip;
 
 /// Everything a step or a plan depends on besides the entries.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Policy {
     /// When a run must stop, and what it takes in.
@@ -28,7 +29,7 @@ pub struct Policy {
 }
 
 /// When a run must stop, and what it takes in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
     /// The most rounds since the last end.
@@ -75,7 +76,7 @@ impl Default for Limits {
 }
 
 /// How failed requests are asked again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Retries {
     /// The most attempts at one request, the first included.
@@ -97,7 +98,7 @@ impl Default for Retries {
 }
 
 /// When and how the context is compacted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Compaction {
     /// Whether overlays are laid without a person asking, and `Compact` is offered.
@@ -150,7 +151,7 @@ impl Default for Compaction {
 }
 
 /// How tokens are estimated from characters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimateRule {
     /// Narrow characters / 4 and wide ones whole, times a factor learned from the provider's
@@ -162,7 +163,7 @@ pub enum EstimateRule {
 }
 
 /// When old tool results are replaced by stubs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Micro {
     /// Whether it is done at all.
@@ -201,7 +202,7 @@ impl Default for Micro {
 }
 
 /// When and how far the context is compacted by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Auto {
     /// Whether it is done at all.
@@ -239,7 +240,7 @@ impl Default for Auto {
 }
 
 /// What happens when no summary can be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// The run goes on, with a summary by rules if it must.
@@ -250,7 +251,7 @@ pub enum OnFailure {
 }
 
 /// How summaries are asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SummaryPolicy {
     /// The most tokens of one summary.
@@ -270,7 +271,7 @@ impl Default for SummaryPolicy {
 }
 
 /// When the model's own `Compact` is granted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolPolicy {
     /// Whether the tool is offered.
@@ -292,7 +293,7 @@ impl Default for ToolPolicy {
 }
 
 /// A named rule: what to lay on which rounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rule {
     /// Leave reasoning out.
@@ -309,7 +310,7 @@ pub struct Rule {
 }
 
 /// What tokens cost, in micro-dollars per million tokens.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Prices {
     /// Tokens read afresh.
@@ -323,7 +324,7 @@ pub struct Prices {
 }
 
 /// What tools may do. For now there is one answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sandbox {
     /// Tools run with the user's own rights.

@@ -1,11 +1,12 @@
 //! What is sent: instructions, tools, and models with their profiles in full.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::ToolSpec;
 
 /// Everything a request depends on besides the entries.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wire {
     /// The system text.
     pub instructions: String,
@@ -17,7 +18,7 @@ pub struct Wire {
 }
 
 /// The models of a run by role.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Models {
     /// Works on the task.
     pub main: Model,
@@ -43,7 +44,18 @@ impl Models {
 
 /// The part a model plays.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -57,7 +69,7 @@ pub enum Role {
 }
 
 /// One model and how it is spoken to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
     /// Its name as the provider knows it.
     pub name: String,
@@ -89,7 +101,7 @@ impl Model {
 }
 
 /// The protocol a model is spoken to in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
     /// Chat Completions.
@@ -100,7 +112,7 @@ pub enum Api {
 }
 
 /// Parameters of a model's requests. What is absent is not sent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     /// The most tokens of output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +126,7 @@ pub struct Parameters {
 }
 
 /// A provider's deviations, as data. The default is plain OpenAI.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// The name it goes by.
     pub name: String,
@@ -145,7 +157,7 @@ impl Default for Profile {
 }
 
 /// How a provider treats reasoning.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningProfile {
     /// Whether reasoning goes back to the provider, under the field it came in.
     #[serde(default)]
@@ -156,7 +168,7 @@ pub struct ReasoningProfile {
 }
 
 /// Whether reasoning goes back to the provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendBack {
     /// It is never sent.
@@ -167,7 +179,7 @@ pub enum SendBack {
 }
 
 /// Which reasoning compaction may leave out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Removable {
     /// All of it.
@@ -180,7 +192,7 @@ pub enum Removable {
 }
 
 /// How a provider treats calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallProfile {
     /// What becomes of a signature when the arguments it signs are stubbed.
     #[serde(default)]
@@ -204,7 +216,7 @@ impl Default for CallProfile {
 }
 
 /// What becomes of a signature when the arguments it signs would be stubbed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SignedArguments {
     /// The arguments of a signed call are not stubbed.
@@ -215,7 +227,7 @@ pub enum SignedArguments {
 }
 
 /// How a provider wants messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageProfile {
     /// What stands for the content of an assistant's message that has calls but no text.
     #[serde(default)]
@@ -223,7 +235,7 @@ pub struct MessageProfile {
 }
 
 /// What stands for the content of an assistant's message without text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EmptyContent {
     /// The field is left out.
@@ -236,7 +248,7 @@ pub enum EmptyContent {
 }
 
 /// How a provider names parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParameterProfile {
     /// The field for the most tokens of output.
     #[serde(default = "max_completion_tokens")]

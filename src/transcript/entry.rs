@@ -1,8 +1,10 @@
 //! One line of a transcript: an id, a time, and what happened.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -61,8 +63,22 @@ impl Serialize for At {
 
 impl<'de> Deserialize<'de> for At {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for At {
+    fn schema_name() -> Cow<'static, str> {
+        "At".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A moment in UTC, to the millisecond."
+        })
     }
 }
 
@@ -84,6 +100,35 @@ impl Serialize for Entry {
             event: &self.event,
         }
         .serialize(serializer)
+    }
+}
+
+/// A line of a transcript: what stands in every entry, and what its type says.
+impl JsonSchema for Entry {
+    fn schema_name() -> Cow<'static, str> {
+        "Entry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (id, at) = (
+            generator.subschema_for::<EntryId>(),
+            generator.subschema_for::<At>(),
+        );
+        json_schema!({
+            "description": "An entry of a transcript.",
+            "type": "object",
+            "properties": {
+                "id": id,
+                "at": at,
+                "crc": {
+                    "type": "string",
+                    "pattern": "^[0-9a-f]{8}$",
+                    "description": "CRC-32C of the line's bytes before `,\"crc\"`."
+                }
+            },
+            "required": ["id", "at", "type"],
+            "allOf": [generator.subschema_for::<Event>()]
+        })
     }
 }
 

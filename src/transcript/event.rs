@@ -1,5 +1,6 @@
 //! What happened: the body of each kind of entry.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::overlay::{Origin, Overlay};
 use crate::setup::{Role, Setup};
 
 /// What happened. The word in `type` is the variant's name in `lower_snake_case`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The run itself: always the first entry.
@@ -46,7 +47,7 @@ pub enum Event {
 }
 
 /// The body of a `run` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// The version of the file format: [`FORMAT`](crate::transcript::FORMAT).
     pub format: u32,
@@ -79,7 +80,7 @@ impl Run {
 }
 
 /// Where a run was forked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parent {
     /// The parent run.
     pub run: RunId,
@@ -88,7 +89,7 @@ pub struct Parent {
 }
 
 /// The body of a `user` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// Who speaks.
     pub origin: Speaker,
@@ -104,7 +105,7 @@ pub struct User {
 
 /// Who speaks in a `user` entry. Only [`Task`](Self::Task) and [`FollowUp`](Self::FollowUp)
 /// begin a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// A person, with the task.
@@ -118,7 +119,7 @@ pub enum Speaker {
 }
 
 /// A text handed in with a user's message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attachment {
     /// Its name.
     pub name: String,
@@ -132,7 +133,7 @@ pub struct Attachment {
 }
 
 /// The body of a `request` entry. The request's bytes are never stored: they can be rebuilt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// What it is for.
     pub purpose: Purpose,
@@ -150,7 +151,7 @@ pub struct Request {
 }
 
 /// The digest and size of a request's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BodyDigest {
     /// SHA-256 of the bytes.
     pub sha256: Digest,
@@ -159,7 +160,7 @@ pub struct BodyDigest {
 }
 
 /// A size in tokens, and how it was come by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Unicode scalars of the body.
     pub chars: u64,
@@ -172,7 +173,7 @@ pub struct Estimate {
 }
 
 /// What a request is for: by ids and values, all that its body needs besides entries and setup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Purpose {
     /// The next round of the run. Only these count rounds.
@@ -191,7 +192,7 @@ pub enum Purpose {
 }
 
 /// What a summary request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summarize {
     /// The last entry that existed when it was planned.
     pub as_of: EntryId,
@@ -213,7 +214,7 @@ pub struct Summarize {
 }
 
 /// What a combining request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Combine {
     /// The last entry that existed when it was planned.
     pub as_of: EntryId,
@@ -229,7 +230,7 @@ pub struct Combine {
 }
 
 /// Where a text to combine stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// In a response to a summary request.
@@ -239,14 +240,14 @@ pub enum Source {
 }
 
 /// The body of a `started` entry. It is durable before the call's effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// The call.
     pub call: CallId,
 }
 
 /// The body of a `retract` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retract {
     /// The overlays that no longer have an opinion.
     pub overlays: Vec<EntryId>,
@@ -255,14 +256,14 @@ pub struct Retract {
 }
 
 /// The body of a `pin` or `unpin` entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pin {
     /// The entry.
     pub entry: EntryId,
 }
 
 /// The body of a `fault` entry: a failed attempt at a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// The request.
     pub request: EntryId,
@@ -281,7 +282,7 @@ pub struct Fault {
 }
 
 /// The class of a failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
     /// Too many requests.
@@ -343,7 +344,7 @@ impl FaultClass {
 }
 
 /// The body of a `note` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Note {
     /// Something a person should know.
@@ -374,7 +375,7 @@ pub enum Note {
 }
 
 /// Where the remains of a torn line stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Torn {
     /// The first byte, counted from the start of the file.
     pub offset: u64,
@@ -385,7 +386,7 @@ pub struct Torn {
 }
 
 /// The body of an `end` entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
     /// Why.
     pub reason: Reason,
@@ -398,7 +399,7 @@ pub struct End {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The model says that its work is done.
@@ -457,7 +458,7 @@ impl Reason {
 }
 
 /// What a run has used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Totals {
     /// Rounds.
