@@ -28,7 +28,7 @@
 //! use undertext::agent::{Agent, Task};
 //! use undertext::model::{Reply, Scripted};
 //! use undertext::record::{Clock, MemoryStorage, Recorder};
-//! use undertext::setup::{Model, Models, Policy, Setup, Wire};
+//! use undertext::setup::{Model, Setup};
 //! use undertext::tools::{Outcome, Toolbox, typed};
 //! use undertext::transcript::{At, Run};
 //!
@@ -48,14 +48,7 @@
 //!     Reply::calls([("Sum", r#"{"numbers":[20,22]}"#)]).into(),
 //!     Reply::text("It is 42.").into(),
 //! ]);
-//! let setup = Setup {
-//!     wire: Wire {
-//!         instructions: "You add.".to_owned(),
-//!         tools: Vec::new(),
-//!         models: Models { main: Model::named("scripted"), summary: None, fallback: None },
-//!     },
-//!     policy: Policy::default(),
-//! };
+//! let setup = Setup::new(Model::named("scripted"), "You add.");
 //! let agent = Agent::new(setup, Arc::new(model.clone()), Toolbox::new().with(sum));
 //!
 //! let clock = Clock::fixed(At(1_795_291_200_000));

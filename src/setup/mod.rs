@@ -26,3 +26,21 @@ pub struct Setup {
     /// What decides.
     pub policy: Policy,
 }
+
+impl Setup {
+    /// The built-in policy, with this model and this system text. Tools are added by the agent.
+    pub fn new(model: Model, instructions: impl Into<String>) -> Self {
+        Self {
+            wire: Wire {
+                instructions: instructions.into(),
+                tools: Vec::new(),
+                models: Models {
+                    main: model,
+                    summary: None,
+                    fallback: None,
+                },
+            },
+            policy: Policy::default(),
+        }
+    }
+}
