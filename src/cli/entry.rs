@@ -226,7 +226,7 @@ fn result(answer: &ToolResult) -> (String, Vec<String>) {
     if let Some(clipped) = &answer.clipped {
         write!(
             head,
-            ", clipped from {} bytes",
+            ", clipped for the model from {} bytes",
             amount::count(clipped.bytes)
         )
         .ok();
@@ -411,7 +411,7 @@ mod tests {
               I look.
               5.1 Read {"path":"a"}
         e6    5.1 started
-        e7    5.1 ok, 12 ms, clipped from 120,000 bytes
+        e7    5.1 ok, 12 ms, clipped for the model from 120,000 bytes
               one
               two
         e8    overlay (micro, pass e8): stubs results of 5.1, about 12,000 to 8,000 tokens

@@ -1,13 +1,16 @@
 //! `print`: a run from its beginning, as it is or as the model reads it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use undertext::address::Address;
+use undertext::exchange::Clipped;
 use undertext::id::Span;
-use undertext::record::Clock;
-use undertext::transcript::{At, Purpose, jsonl};
+use undertext::record::{Blobs, Clock};
+use undertext::tools::clip;
+use undertext::transcript::{At, Entry, Event, Purpose, jsonl};
 use undertext::view::View;
 
 use crate::cli::exit::{Exit, Failure};
@@ -121,7 +124,9 @@ fn raw(found: &Found, at: Option<&Place>, now: At, page: &mut Page<'_>) -> Resul
         Some(span) => view.transcript().span(span),
         None => view.transcript().entries(),
     };
+    let blobs = Blobs::beside(&found.path);
     for one in entries {
+        let one = &*in_full(one, &blobs);
         if page.format == Format::Markdown {
             let (head, body) = entry::parts(one);
             page.block(&format!("e{} {head}", one.id), &body)?;
@@ -132,6 +137,55 @@ fn raw(found: &Found, at: Option<&Place>, now: At, page: &mut Page<'_>) -> Resul
         }
     }
     Ok(())
+}
+
+/// The entry with the whole of what was clipped in it, as far as that was kept.
+fn in_full<'a>(entry: &'a Entry, blobs: &Blobs) -> Cow<'a, Entry> {
+    let whole = |clipped: Option<Clipped>| {
+        let bytes = blobs.read(clipped?.blob?).ok().flatten()?;
+        Some(clip::text(&bytes))
+    };
+    let mut full = Cow::Borrowed(entry);
+    match &entry.event {
+        Event::Result(result) => {
+            if let Some(text) = whole(result.clipped)
+                && let Event::Result(result) = &mut full.to_mut().event
+            {
+                result.content = text;
+            }
+        }
+        Event::User(user) => {
+            let texts = user.attachments.iter().map(|attachment| attachment.clipped);
+            let texts: Vec<Option<String>> = texts.map(whole).collect();
+            let text = whole(user.clipped);
+            if (text.is_some() || texts.iter().any(Option::is_some))
+                && let Event::User(user) = &mut full.to_mut().event
+            {
+                if let Some(text) = text {
+                    user.text = text;
+                }
+                for (attachment, text) in user.attachments.iter_mut().zip(texts) {
+                    if let Some(text) = text {
+                        attachment.text = text;
+                    }
+                }
+            }
+        }
+        Event::Run(_)
+        | Event::Setup(_)
+        | Event::Request(_)
+        | Event::Response(_)
+        | Event::Started(_)
+        | Event::Overlay(_)
+        | Event::Retract(_)
+        | Event::Pin(_)
+        | Event::Unpin(_)
+        | Event::Fault(_)
+        | Event::Note(_)
+        | Event::End(_)
+        | Event::Unknown(_) => {}
+    }
+    full
 }
 
 /// Prints the lines of the file, exactly.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use regex::Regex;
 use serde_json::Value;
 use undertext::transcript::jsonl;
 
@@ -185,4 +186,25 @@ fn a_long_task_is_told_short_and_what_is_clipped_is_said() {
     the task was clipped to 1,000 of 2,005 characters; the model can read the rest by Recall
       task        look…
     ");
+}
+
+#[test]
+fn what_was_clipped_is_printed_in_full() {
+    let place = Place::new();
+    let counts = Answer::Calls(vec![("Bash", r#"{"command":"seq 20000"}"#)]);
+    let provider = Provider::new([counts, says("Counted.")]);
+    assert_eq!(place.ask(&provider, &["count"]).code, 0);
+    let raw = place.run(&["print", "--at", "5.1"]).out;
+    let head =
+        Regex::new(r"^e7    5\.1 ok, .*, clipped for the model from 108,894 bytes$").unwrap();
+    let lines = raw.lines().skip_while(|line| !head.is_match(line));
+    let counted: Vec<String> = (1..=20_000).map(|n| format!("      {n}")).collect();
+    assert_eq!(lines.skip(1).collect::<Vec<_>>(), counted);
+    let read = place.run(&["print", "--compacted", "--at", "end"]).out;
+    let has = |line: &str| read.lines().any(|other| other.trim() == line);
+    assert_eq!(
+        (has("1"), has("10000"), has("20000")),
+        (true, false, true),
+        "{read:.600}"
+    );
 }
