@@ -1,0 +1,3 @@
+//! The tools that hands perform, each called as hands call it, in a temporary workspace.
+
+mod files;
