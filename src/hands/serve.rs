@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::hands::{Answer, Ask, Order};
 use crate::id::CallId;
 use crate::tools::scope::Site;
+use crate::tools::walk::{self, Watch};
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, bash, edit, read, write};
+use crate::tools::{Outcome, bash, edit, glob, grep, read, write};
 
 /// Serves until nobody can ask any more; then ends what still runs, and waits for it.
 pub(super) async fn serve(
@@ -76,6 +77,8 @@ async fn perform(workspace: Arc<Workspace>, order: Order, cancel: CancellationTo
         "Read" => file(read::run, site, arguments).await,
         "Write" => file(write::run, site, arguments).await,
         "Edit" => file(edit::run, site, arguments).await,
+        "Grep" => search(grep::run, site, arguments, cancel).await,
+        "Glob" => search(glob::run, site, arguments, cancel).await,
         _ => Outcome::error(format!("There is no tool {tool} here.")),
     };
     outcome.clipped(chars, call)
@@ -87,7 +90,81 @@ async fn file(tool: fn(&Site, &str) -> Outcome, site: Site, arguments: String) -
     done.unwrap_or_else(|_| failed())
 }
 
+/// Runs a search where it may block. It ends early when it is cancelled, given up or takes long.
+async fn search(
+    tool: fn(&Site, &str, &Watch) -> Outcome,
+    site: Site,
+    arguments: String,
+    cancel: CancellationToken,
+) -> Outcome {
+    let late = CancellationToken::new();
+    let watch = Watch::new(cancel, late.clone());
+    let mut task = tokio::task::spawn_blocking(move || tool(&site, &arguments, &watch));
+    let given_up = late.drop_guard();
+    let done = tokio::select! {
+        done = &mut task => done,
+        () = tokio::time::sleep(walk::LONGEST) => {
+            drop(given_up);
+            task.await
+        }
+    };
+    done.unwrap_or_else(|_| failed())
+}
+
 /// The answer to a call whose tool did not come to an end of its own.
 fn failed() -> Outcome {
     Outcome::error("The tool itself failed; what it did until then may have taken effect.")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::exchange::Status;
+    use crate::id::EntryId;
+
+    /// A search that ends when it is told to, and then says how through the place it was given.
+    fn endless(_: &Site, place: &str, watch: &Watch) -> Outcome {
+        loop {
+            if let Some(status) = watch.ended() {
+                std::fs::write(place, status.word()).unwrap();
+                return Outcome::new(status, "");
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_search_ends_when_it_is_cancelled_or_given_up_or_takes_long() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site {
+            call: CallId::new(EntryId(5), 1),
+            workspace: Arc::new(Workspace::open(place.path(), None, Vec::new()).unwrap()),
+            cwd: None,
+            known: None,
+            chars: 1000,
+        };
+        let note = place.path().join("note");
+        let begin = |cancel: &CancellationToken| {
+            let place = note.to_str().unwrap().to_owned();
+            search(endless, site.clone(), place, cancel.clone())
+        };
+
+        let cancel = CancellationToken::new();
+        let (outcome, ()) = tokio::join!(begin(&cancel), async { cancel.cancel() });
+        assert_eq!(outcome.status, Status::Cancelled);
+
+        let cancel = CancellationToken::new();
+        let (outcome, ()) = tokio::join!(begin(&cancel), tokio::time::advance(walk::LONGEST));
+        assert_eq!(outcome.status, Status::Timeout);
+
+        std::fs::remove_file(&note).unwrap();
+        let given_up = tokio::time::timeout(Duration::ZERO, begin(&cancel)).await;
+        assert!(given_up.is_err());
+        // It is noticed by the thread of the search, which nobody waits for.
+        while !note.exists() {
+            std::thread::yield_now();
+        }
+    }
 }

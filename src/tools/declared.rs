@@ -11,10 +11,12 @@ use serde_json::value::RawValue;
 use crate::exchange::{ToolMeta, ToolSpec};
 
 /// The embedded files.
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     include_str!("../../tools/bash.yaml"),
     include_str!("../../tools/compact.yaml"),
     include_str!("../../tools/edit.yaml"),
+    include_str!("../../tools/glob.yaml"),
+    include_str!("../../tools/grep.yaml"),
     include_str!("../../tools/read.yaml"),
     include_str!("../../tools/recall.yaml"),
     include_str!("../../tools/write.yaml"),
@@ -85,6 +87,8 @@ mod tests {
         Bash: Writes Keep/Strip exempt=false ["command"]
         Compact: Reads Keep/Keep exempt=true []
         Edit: Writes Strip/Strip exempt=false ["path"]
+        Glob: Reads Keep/Strip exempt=false ["pattern", "path"]
+        Grep: Reads Keep/Strip exempt=false ["pattern", "path"]
         Read: Reads Keep/Strip exempt=false ["path"]
         Recall: Reads Keep/Strip exempt=false ["handle"]
         Write: Writes Strip/Keep exempt=false ["path"]

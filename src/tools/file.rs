@@ -1,12 +1,12 @@
 //! Files as the file tools read and replace them, through an opened [`Spot`].
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
-use rustix::io::Errno;
 
 use crate::id::Digest;
 use crate::tools::scope::{Refusal, Site, Spot, real_path};
@@ -32,22 +32,16 @@ pub(crate) struct Contents {
 ///
 /// Anything but a plain file is refused, and is not waited for.
 pub(crate) fn read(site: &Site, spot: &Spot) -> Result<Option<Contents>, Refusal> {
-    let seen = match rustix::fs::statat(&spot.parent, &spot.file, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
+    let (opened, stat) = match open(spot.parent.as_fd(), &spot.file) {
+        Ok(opened) => opened,
+        Err(Refusal::Missing) => return Ok(None),
+        Err(refusal) => return Err(refusal),
     };
-    plain_file(&seen)?;
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(&spot.parent, &spot.file, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&opened)?;
-    plain_file(&stat)?;
     if !site.workspace.holds(&real_path(opened.as_fd())?) {
         return Err(Refusal::Moved);
     }
     let mut bytes = Vec::new();
-    File::from(opened)
+    opened
         .take(LARGEST + 1)
         .read_to_end(&mut bytes)
         .map_err(Refusal::System)?;
@@ -60,6 +54,21 @@ pub(crate) fn read(site: &Site, spot: &Spot) -> Result<Option<Contents>, Refusal
         digest,
         stat,
     }))
+}
+
+/// Opens the plain file of this name in an opened directory, to read it. No link is followed.
+pub(crate) fn open(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Stat), Refusal> {
+    plain_file(&rustix::fs::statat(
+        parent,
+        name,
+        AtFlags::SYMLINK_NOFOLLOW,
+    )?)?;
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&opened)?;
+    plain_file(&stat)?;
+    Ok((opened.into(), stat))
 }
 
 /// Puts a file with these bytes at the spot, whole or not at all, and returns their digest.

@@ -3,7 +3,7 @@
 //! Begin with [`Toolbox`]: the tools of a run, their specs, and the check that every call must
 //! pass before it runs. A tool is answered in one of two places. A [`Tool`] is answered beside
 //! the view (`Compact`, `Recall`, a library user's own: see [`typed()`]). Tools that touch the
-//! world (`Bash`, `Read`, `Write`, `Edit`; one file each) are performed by
+//! world (`Bash`, `Read`, `Write`, `Edit`, `Grep`, `Glob`; one file each) are performed by
 //! [`hands`](crate::hands), below the roots of a [`Workspace`](workspace::Workspace).
 //!
 //! Nothing here is repaired or guessed: a call with a wrong name or wrong arguments is answered
@@ -25,6 +25,13 @@ pub(crate) mod bash;
 pub(crate) mod edit;
 pub(crate) mod read;
 pub(crate) mod write;
+mod ignored;
+pub(crate) mod walk;
+mod wildcard;
+mod line;
+mod findings;
+pub(crate) mod grep;
+pub(crate) mod glob;
 mod compact;
 mod recall;
 

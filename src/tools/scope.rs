@@ -117,8 +117,13 @@ impl Refusal {
 
 /// The path as text of one line, between backquotes.
 pub(crate) fn quoted(path: &str) -> String {
-    let text: String = clip::first(path, 300).escape_debug().collect();
-    format!("`{}`", text.replace("\\'", "'").replace("\\\"", "\""))
+    format!("`{}`", one_line(clip::first(path, 300)))
+}
+
+/// The text on one line: what cannot be seen, and backslashes, are escaped.
+pub(crate) fn one_line(text: &str) -> String {
+    let text: String = text.escape_debug().collect();
+    text.replace("\\'", "'").replace("\\\"", "\"")
 }
 
 /// The name of a file as facts record it: relative to `root` if it lies below it, else absolute.

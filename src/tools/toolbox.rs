@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::exchange::{Hint, ToolSpec};
-use crate::tools::{Compact, Recall, Tool, arguments, bash, clip, edit, read, write};
+use crate::tools::{Compact, Recall, Tool, arguments, bash, clip, edit, glob, grep, read, write};
 
 /// The tools of a run: those answered beside the view, and those that hands perform.
 #[derive(Debug, Default)]
@@ -49,10 +49,17 @@ impl Toolbox {
         Self::default()
     }
 
-    /// The built-in tools: `Bash`, `Read`, `Write`, `Edit`, performed by hands, and `Compact` and
-    /// `Recall`, answered beside the view.
+    /// The built-in tools: `Bash`, `Read`, `Write`, `Edit`, `Grep` and `Glob`, performed by hands,
+    /// and `Compact` and `Recall`, answered beside the view.
     pub fn builtin() -> Self {
-        let specs = [bash::spec(), read::spec(), write::spec(), edit::spec()];
+        let specs = [
+            bash::spec(),
+            read::spec(),
+            write::spec(),
+            edit::spec(),
+            grep::spec(),
+            glob::spec(),
+        ];
         let tools = specs
             .into_iter()
             .map(|spec| Held::new(spec, None))
@@ -386,7 +393,7 @@ mod tests {
         ]), @"
         No tool is named `read`; close names are Read, Recall. Nothing ran.
         No tool is named `Edti`; close names are Edit. Nothing ran.
-        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Compact, Recall, Greet. Nothing ran.
+        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Grep, Glob, Compact, Recall, Greet. Nothing ran.
         The call names no tool. Nothing ran.
         ");
         assert!(matches!(toolbox().find("Bash"), Some(Place::Hands)));
@@ -406,7 +413,7 @@ mod tests {
         };
         assert_eq!(
             names(toolbox()),
-            "Bash Read Write Edit Compact Recall Greet"
+            "Bash Read Write Edit Grep Glob Compact Recall Greet"
         );
         assert_eq!(
             names(toolbox().only(["Edit", "Bash"]).unwrap()),
@@ -414,7 +421,7 @@ mod tests {
         );
         assert_eq!(
             names(toolbox().without(["Edit", "Bash"]).unwrap()),
-            "Read Write Compact Recall Greet"
+            "Read Write Grep Glob Compact Recall Greet"
         );
         let error = toolbox().without(["bash"]).unwrap_err();
         assert_eq!(
@@ -424,7 +431,7 @@ mod tests {
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
         assert_eq!(
             names(toolbox().with(again)),
-            "Bash Read Write Edit Compact Recall Greet"
+            "Bash Read Write Edit Grep Glob Compact Recall Greet"
         );
     }
 

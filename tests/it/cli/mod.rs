@@ -4,6 +4,7 @@ mod runs;
 mod refused;
 mod ends;
 mod demo;
+mod search;
 
 use std::fs;
 use std::path::PathBuf;
