@@ -11,14 +11,17 @@ use serde_json::value::RawValue;
 use crate::exchange::{ToolMeta, ToolSpec};
 
 /// The embedded files.
-const FILES: [&str; 8] = [
+const FILES: &[&str] = &[
     include_str!("../../tools/bash.yaml"),
     include_str!("../../tools/compact.yaml"),
     include_str!("../../tools/edit.yaml"),
     include_str!("../../tools/glob.yaml"),
     include_str!("../../tools/grep.yaml"),
+    include_str!("../../tools/loadskill.yaml"),
     include_str!("../../tools/read.yaml"),
     include_str!("../../tools/recall.yaml"),
+    include_str!("../../tools/todoread.yaml"),
+    include_str!("../../tools/todowrite.yaml"),
     include_str!("../../tools/write.yaml"),
 ];
 
@@ -38,7 +41,7 @@ static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
         reason = "the files are part of the program, and a test reads each of them"
     )]
     let read = |text| serde_saphyr::from_str(text).expect("an embedded tool file is well-formed");
-    FILES.into_iter().map(read).collect()
+    FILES.iter().copied().map(read).collect()
 });
 
 /// The spec of the built-in tool of this name with this schema.
@@ -89,8 +92,11 @@ mod tests {
         Edit: Writes Strip/Strip exempt=false ["path"]
         Glob: Reads Keep/Strip exempt=false ["pattern", "path"]
         Grep: Reads Keep/Strip exempt=false ["pattern", "path"]
+        LoadSkill: Reads Keep/Keep exempt=true ["name"]
         Read: Reads Keep/Strip exempt=false ["path"]
         Recall: Reads Keep/Strip exempt=false ["handle"]
+        TodoRead: Reads Keep/Keep exempt=true []
+        TodoWrite: Reads Keep/Keep exempt=true []
         Write: Writes Strip/Keep exempt=false ["path"]
         "#);
     }

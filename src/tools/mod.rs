@@ -2,8 +2,9 @@
 //!
 //! Begin with [`Toolbox`]: the tools of a run, their specs, and the check that every call must
 //! pass before it runs. A tool is answered in one of two places. A [`Tool`] is answered beside
-//! the view (`Compact`, `Recall`, a library user's own: see [`typed()`]). Tools that touch the
-//! world (`Bash`, `Read`, `Write`, `Edit`, `Grep`, `Glob`; one file each) are performed by
+//! the view (`Compact`, `Recall`, `TodoWrite`, `TodoRead`, `LoadSkill`, a library user's own:
+//! see [`typed()`]). Tools that touch the world (`Bash`, `Read`, `Write`, `Edit`, `Grep`, `Glob`;
+//! one file each) are performed by
 //! [`hands`](crate::hands), below the roots of a [`Workspace`](workspace::Workspace).
 //!
 //! Nothing here is repaired or guessed: a call with a wrong name or wrong arguments is answered
@@ -34,6 +35,8 @@ pub(crate) mod grep;
 pub(crate) mod glob;
 mod compact;
 mod recall;
+mod todo;
+mod skill;
 
 use std::fmt;
 
@@ -42,6 +45,8 @@ use futures::future::BoxFuture;
 pub use self::compact::Compact;
 pub use self::outcome::Outcome;
 pub use self::recall::Recall;
+pub use self::skill::{LoadSkill, Skill, SkillOrigin};
+pub use self::todo::{TodoRead, TodoWrite};
 pub use self::toolbox::{Place, Toolbox, UnknownTool};
 pub use self::typed::{Typed, typed};
 

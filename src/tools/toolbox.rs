@@ -6,7 +6,8 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::exchange::{Hint, ToolSpec};
-use crate::tools::{Compact, Recall, Tool, arguments, bash, clip, edit, glob, grep, read, write};
+use crate::tools::{Compact, LoadSkill, Recall, Skill, TodoRead, TodoWrite, Tool};
+use crate::tools::{arguments, bash, clip, edit, glob, grep, read, write};
 
 /// The tools of a run: those answered beside the view, and those that hands perform.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl Toolbox {
     }
 
     /// The built-in tools: `Bash`, `Read`, `Write`, `Edit`, `Grep` and `Glob`, performed by hands,
-    /// and `Compact` and `Recall`, answered beside the view.
+    /// and `Compact`, `Recall`, `TodoWrite` and `TodoRead`, answered beside the view.
     pub fn builtin() -> Self {
         let specs = [
             bash::spec(),
@@ -64,7 +65,20 @@ impl Toolbox {
             .into_iter()
             .map(|spec| Held::new(spec, None))
             .collect();
-        Self { tools }.with(Compact).with(Recall)
+        Self { tools }
+            .with(Compact)
+            .with(Recall)
+            .with(TodoWrite)
+            .with(TodoRead)
+    }
+
+    /// The same tools and `LoadSkill` for these skills, if there are any.
+    #[must_use]
+    pub fn with_skills(self, skills: Vec<Skill>) -> Self {
+        if skills.is_empty() {
+            return self;
+        }
+        self.with(LoadSkill::new(skills))
     }
 
     /// The same tools and this one, which takes the place of one with its name.
@@ -391,9 +405,9 @@ mod tests {
             ("functions.Delete", "{}"),
             (" ", "{}"),
         ]), @"
-        No tool is named `read`; close names are Read, Recall. Nothing ran.
+        No tool is named `read`; close names are Read, TodoRead, Recall. Nothing ran.
         No tool is named `Edti`; close names are Edit. Nothing ran.
-        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Grep, Glob, Compact, Recall, Greet. Nothing ran.
+        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Grep, Glob, Compact, Recall, TodoWrite, TodoRead, Greet. Nothing ran.
         The call names no tool. Nothing ran.
         ");
         assert!(matches!(toolbox().find("Bash"), Some(Place::Hands)));
@@ -413,7 +427,7 @@ mod tests {
         };
         assert_eq!(
             names(toolbox()),
-            "Bash Read Write Edit Grep Glob Compact Recall Greet"
+            "Bash Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
         assert_eq!(
             names(toolbox().only(["Edit", "Bash"]).unwrap()),
@@ -421,7 +435,7 @@ mod tests {
         );
         assert_eq!(
             names(toolbox().without(["Edit", "Bash"]).unwrap()),
-            "Read Write Grep Glob Compact Recall Greet"
+            "Read Write Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
         let error = toolbox().without(["bash"]).unwrap_err();
         assert_eq!(
@@ -431,7 +445,7 @@ mod tests {
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
         assert_eq!(
             names(toolbox().with(again)),
-            "Bash Read Write Edit Grep Glob Compact Recall Greet"
+            "Bash Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
     }
 

@@ -135,8 +135,11 @@ fn made(transcript: &Transcript, call: CallId) -> Option<(&str, &str)> {
     Some((&call.name, &call.arguments))
 }
 
-/// A string among the arguments of a call.
+/// A string among the arguments of a call, which may have come as a string that holds them.
 fn text(arguments: &str, name: &str) -> Option<String> {
-    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let mut arguments: Value = serde_json::from_str(arguments).ok()?;
+    if let Value::String(inner) = &arguments {
+        arguments = serde_json::from_str(inner).ok()?;
+    }
     Some(arguments.get(name)?.as_str()?.to_owned())
 }

@@ -35,6 +35,8 @@ mod compacted;
 #[cfg(test)]
 mod recalled;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod looped;
 #[cfg(test)]
 mod stopped;

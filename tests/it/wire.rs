@@ -133,8 +133,8 @@ fn at_work() -> Draft {
 /// The same run when its turn is over and the user has asked for more.
 fn asked_again() -> Draft {
     let mut draft = at_work();
-    let todos = r#"{"todos":[{"text":"mend"},{"text":"test"}]}"#;
-    draft.round("", &[("TodoWrite", todos, "2 todos, none done")]);
+    let todos = r#"{"todos":[{"content":"test","status":"pending"}]}"#;
+    draft.round("", &[("TodoWrite", todos, "Noted: 1 todo, 1 pending.")]);
     draft.round("It is mended.", &[]);
     draft.user(Speaker::FollowUp, "Now add a test.");
     draft
@@ -305,7 +305,7 @@ fn a_summary_before_the_users_word() {
     {"role":"system","content":"You are a careful worker."},
     {"role":"user","content":"Mend the parser.\n\n[attachment notes.txt, text/plain]\nIt fails on \"\\u\".\nSince May."},
     {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 15 entries, rounds 1 to 5, overlay 20]\nThe runtime made this summary in place of older entries; it is not from the user. Recall 20 shows what it covers.\n\nTask: mend the parser.\nDone: src/parse.rs was read and changed.\n[END SUMMARY - Recent conversation continues below]"},
-    {"role":"user","content":"[CARRIED OVER - the runtime shows this again from what is summarized above]\n\n[call 15.1, TodoWrite {\"todos\":[{\"text\":\"mend\"},{\"text\":\"test\"}]}]\n2 todos, none done\n\nWorking state, from the record (Recall with a handle shows the call):\n- failed when it last ran: cargo test (exit 101, 5.2)\n- file changed: src/parse.rs (9.1)"},
+    {"role":"user","content":"[CARRIED OVER - the runtime shows this again from what is summarized above]\n\n[call 15.1, TodoWrite {\"todos\":[{\"content\":\"test\",\"status\":\"pending\"}]}]\nNoted: 1 todo, 1 pending.\n\nWorking state, from the record (Recall with a handle shows the call):\n- failed when it last ran: cargo test (exit 101, 5.2)\n- file changed: src/parse.rs (9.1)"},
     {"role":"assistant","content":"Understood. I have the context from the summary. Continuing."},
     {"role":"user","content":"Now add a test."}]}
     "#);
@@ -340,8 +340,8 @@ fn a_summary_without_a_model() {
     {"type":"function","function":{"name":"Edit","description":"It is Edit.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}],"messages":[
     {"role":"system","content":"You are a careful worker."},
     {"role":"user","content":"Mend the parser.\n\n[attachment notes.txt, text/plain]\nIt fails on \"\\u\".\nSince May."},
-    {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 15 entries, rounds 1 to 5, overlay 23]\nThe runtime made this summary in place of older entries; it is not from the user. Recall 23 shows what it covers.\n\nNo model wrote this summary: it lists, from the record, what entries 4 to 18 hold. Recall with a handle (such as 41.2), an entry or a pattern shows any of it in full.\n- entry 5, the assistant: I look.\n- 5.1 Bash {\"command\":\"cat src/parse.rs\"}: ok\n- 5.2 Bash {\"command\": \"cargo test\"}: error\n- 9.1 Edit {\"path\":\"src/parse.rs\",\"edits\":[{\"old\":\"{\\n}\",\"new\":\"{ é }\"}]}: ok\n- entry 12, the assistant: Does it hold?\n- 12.1 Bash {\"command\":\"cargo test escapes\"}: ok\n- 15.1 TodoWrite {\"todos\":[{\"text\":\"mend\"},{\"text\":\"test\"}]}: ok\n- entry 18, the assistant: It is mended.\n[END SUMMARY - Recent conversation continues below]"},
-    {"role":"user","content":"[CARRIED OVER - the runtime shows this again from what is summarized above]\n\n[call 15.1, TodoWrite {\"todos\":[{\"text\":\"mend\"},{\"text\":\"test\"}]}]\n2 todos, none done\n\nWorking state, from the record (Recall with a handle shows the call):\n- failed when it last ran: cargo test (exit 101, 5.2)\n- file changed: src/parse.rs (9.1)"},
+    {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 15 entries, rounds 1 to 5, overlay 23]\nThe runtime made this summary in place of older entries; it is not from the user. Recall 23 shows what it covers.\n\nNo model wrote this summary: it lists, from the record, what entries 4 to 18 hold. Recall with a handle (such as 41.2), an entry or a pattern shows any of it in full.\n- entry 5, the assistant: I look.\n- 5.1 Bash {\"command\":\"cat src/parse.rs\"}: ok\n- 5.2 Bash {\"command\": \"cargo test\"}: error\n- 9.1 Edit {\"path\":\"src/parse.rs\",\"edits\":[{\"old\":\"{\\n}\",\"new\":\"{ é }\"}]}: ok\n- entry 12, the assistant: Does it hold?\n- 12.1 Bash {\"command\":\"cargo test escapes\"}: ok\n- 15.1 TodoWrite {\"todos\":[{\"content\":\"test\",\"status\":\"pending\"}]}: ok\n- entry 18, the assistant: It is mended.\n[END SUMMARY - Recent conversation continues below]"},
+    {"role":"user","content":"[CARRIED OVER - the runtime shows this again from what is summarized above]\n\n[call 15.1, TodoWrite {\"todos\":[{\"content\":\"test\",\"status\":\"pending\"}]}]\nNoted: 1 todo, 1 pending.\n\nWorking state, from the record (Recall with a handle shows the call):\n- failed when it last ran: cargo test (exit 101, 5.2)\n- file changed: src/parse.rs (9.1)"},
     {"role":"assistant","content":"Understood. I have the context from the summary. Continuing."},
     {"role":"user","content":"Now add a test."},
     {"role":"assistant","reasoning_content":"why","tool_calls":[{"id":"call_21_1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"ls tests\"}"}}]},
