@@ -162,6 +162,11 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
     flag("--api-key-env", args.api_key_env.as_deref());
     let transcripts = args.settings.transcripts.as_deref();
     flag("--transcripts", transcripts.and_then(Path::to_str));
+    flag(
+        "--instructions",
+        args.instructions.as_deref().and_then(Path::to_str),
+    );
+    flag("--append-instructions", args.append_instructions.as_deref());
     for file in &args.settings.config {
         flag("--config", file.to_str());
     }

@@ -10,6 +10,7 @@ pub(crate) mod brief;
 pub(crate) mod entry;
 pub(crate) mod find;
 mod start;
+mod told;
 mod stop;
 mod report;
 mod ending;
@@ -137,6 +138,12 @@ pub(crate) struct RunArgs {
     /// Take up the newest run of this workspace again
     #[arg(long = "continue")]
     pub(crate) continue_last: bool,
+    /// Use this file's text in place of the built-in system text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) instructions: Option<PathBuf>,
+    /// Say this behind the system text and the project's AGENTS.md
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_instructions: Option<String>,
     /// End after this many requests, resumable [default: 500]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub(crate) max_rounds: Option<NonZeroU32>,
@@ -184,6 +191,10 @@ impl RunArgs {
         flags.model.name = text(&self.model);
         flags.model.base_url = text(&self.base_url);
         flags.model.api_key_env = text(&self.api_key_env);
+        if let Some(file) = &self.instructions {
+            flags.instructions.file = Given::value(Some(file.clone()));
+        }
+        flags.instructions.append = text(&self.append_instructions);
         if let Some(rounds) = self.max_rounds {
             flags.limits.rounds = Given::value(Some(rounds));
         }

@@ -17,13 +17,12 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use undertext::agent::{Agent, Progress, Task};
 use undertext::config::Settings;
 use undertext::hands::{self, Hands, Workspace};
-use undertext::instructions;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
-use undertext::tools::Toolbox;
+use undertext::tools::{Skill, Toolbox};
 use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
 use undertext::view::View;
 
@@ -32,6 +31,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
+use crate::cli::told::told;
 use crate::cli::{Process, RunArgs, find, stop};
 
 /// How long tools that still run may take to end when the program does.
@@ -207,7 +207,8 @@ fn agent(
     process: &Process,
 ) -> Result<(Agent, Vec<String>), Failure> {
     let before = taken_up.and_then(|recorder| recorder.view().setup());
-    let setup = setup(&start.settings, before)?;
+    let told = told(&start.settings, workspace, process)?;
+    let setup = setup(&start.settings, before, told.text)?;
     let endpoint = Endpoint {
         base_url: start.endpoint.base_url.clone(),
         api_key: start
@@ -219,7 +220,8 @@ fn agent(
     };
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let client = Client::new(endpoint, start.settings.timeouts).map_err(|e| usage(e.into()))?;
-    let (toolbox, mut remarks) = toolbox(&start.settings)?;
+    let (toolbox, mut remarks) = toolbox(&start.settings, told.skills)?;
+    remarks.extend(told.remarks);
     let variables = process.environment.iter();
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
     let environment = hands::allowed(variables, &[]);
@@ -235,7 +237,11 @@ fn agent(
 
 /// The settings that are recorded. A run that is taken up keeps its model unless another one is
 /// named, and what was learned of that model's window.
-fn setup(settings: &Settings, before: Option<&Setup>) -> Result<Setup, Failure> {
+fn setup(
+    settings: &Settings,
+    before: Option<&Setup>,
+    instructions: String,
+) -> Result<Setup, Failure> {
     let mut settings = settings.clone();
     if let Some(main) = before.map(|before| &before.wire.models.main) {
         let model = &mut settings.model;
@@ -251,7 +257,7 @@ fn setup(settings: &Settings, before: Option<&Setup>) -> Result<Setup, Failure> 
     };
     Ok(Setup {
         wire: Wire {
-            instructions: instructions::BUILTIN.to_owned(),
+            instructions,
             tools: Vec::new(),
             models,
         },
@@ -259,15 +265,17 @@ fn setup(settings: &Settings, before: Option<&Setup>) -> Result<Setup, Failure> 
     })
 }
 
-/// The built-in tools as the settings want them.
-fn toolbox(settings: &Settings) -> Result<(Toolbox, Vec<String>), Failure> {
-    let toolbox = Toolbox::builtin();
+/// The built-in tools as the settings want them, and one for the skills.
+fn toolbox(settings: &Settings, skills: Vec<Skill>) -> Result<(Toolbox, Vec<String>), Failure> {
+    let toolbox = Toolbox::builtin().with_skills(skills);
     let is_off = |name: &str| settings.tool(name).enabled == Some(false);
     let names: Vec<String> = toolbox.specs().into_iter().map(|spec| spec.name).collect();
     let unknown = settings
         .tools
         .keys()
         .filter(|off| is_off(off) && !names.iter().any(|name| name.eq_ignore_ascii_case(off)));
+    // It is there only if there are skills.
+    let unknown = unknown.filter(|name| !name.eq_ignore_ascii_case("LoadSkill"));
     let remarks = unknown
         .map(|name| format!("tools.{name}: there is no such tool to switch off"))
         .collect();

@@ -18,12 +18,12 @@ use std::path::PathBuf;
 
 pub use read::{ConfigError, MeaningError, Place, Wrong};
 pub use section::{
-    AutoSection, CompactToolSection, CompactionSection, Given, LimitsSection, MicroSection,
-    ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection, Sections,
-    SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
+    AutoSection, CompactToolSection, CompactionSection, Given, InstructionsSection, LimitsSection,
+    MicroSection, ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection,
+    Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
-pub use settings::{ModelSettings, Settings, ToolSettings, Transcripts};
+pub use settings::{InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts};
 pub use value::{
     Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd, ValueError,
 };

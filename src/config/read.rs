@@ -153,10 +153,22 @@ pub(crate) fn file(path: &Path) -> Result<Sections, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
-    sections(&text).map_err(|(source, at)| ConfigError::Setting {
+    let sections = sections(&text).map_err(|(source, at)| ConfigError::Setting {
         place: Place::File(path.to_owned(), at),
         source,
-    })
+    })?;
+    Ok(with_files_beside(path, sections))
+}
+
+/// The same, where a relative file of instructions counts from the directory of this file.
+fn with_files_beside(path: &Path, mut sections: Sections) -> Sections {
+    let placed = |file: PathBuf| match path.parent() {
+        Some(directory) if !file.starts_with("~") => directory.join(file),
+        Some(_) | None => file,
+    };
+    let file = std::mem::take(&mut sections.instructions.file);
+    sections.instructions.file = file.map(|file| file.map(placed));
+    sections
 }
 
 /// Reads a file that need not be there.

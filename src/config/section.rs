@@ -134,6 +134,8 @@ section! {
         compaction: CompactionSection,
         /// When a run stops, and what it takes in.
         limits: LimitsSection,
+        /// What the model is told before the task.
+        instructions: InstructionsSection,
         /// What tools may do.
         sandbox: SandboxSection,
         /// Where transcripts are kept.
@@ -390,6 +392,19 @@ section! {
         enabled: bool,
         /// What compaction by hints does with its calls.
         compaction: HintChoice,
+    }
+}
+
+section! {
+    /// `instructions`.
+    InstructionsSection
+    keys {
+        /// The file whose text stands in place of the built-in system text.
+        file: Option<PathBuf>,
+        /// What stands behind everything else.
+        append: Option<String>,
+        /// Whether the project's `AGENTS.md` are read.
+        agents_md: bool,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::read::{ConfigError, MeaningError};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
-use crate::config::section::{Given, RuleSection, Sections};
+use crate::config::section::{Given, InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
 use crate::config::value::{self, HintChoice, Keeping, Usd};
 use crate::config::{Environment, below_home};
@@ -29,6 +29,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// What is said of single tools, by name in lower case: see [`Settings::tool`].
     pub tools: BTreeMap<String, ToolSettings>,
+    /// What the model is told before the task.
+    pub instructions: InstructionSettings,
     /// Where transcripts are kept.
     pub transcripts: Transcripts,
 }
@@ -68,6 +70,28 @@ impl ToolSettings {
     }
 }
 
+/// What the model is told before the task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionSettings {
+    /// The file whose text stands in place of the built-in one. One that a file of settings names
+    /// counts from there; any other that is relative, from the current directory.
+    pub file: Option<PathBuf>,
+    /// What stands behind everything else.
+    pub append: Option<String>,
+    /// Whether the project's `AGENTS.md` are read.
+    pub agents_md: bool,
+}
+
+impl Default for InstructionSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            append: None,
+            agents_md: true,
+        }
+    }
+}
+
 /// Where transcripts are kept, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcripts {
@@ -85,6 +109,7 @@ impl Settings {
             model,
             compaction,
             limits,
+            instructions,
             sandbox,
             transcripts,
             tools,
@@ -125,6 +150,7 @@ impl Settings {
                 )
             })
             .collect();
+        put_instructions(instructions, &mut settings.instructions);
         transcripts.dir.put(&mut settings.transcripts.dir);
         let sync = transcripts.sync.map(Durability::from);
         sync.put(&mut settings.transcripts.sync);
@@ -282,6 +308,17 @@ fn put_limits(section: LimitsSection, limits: &mut Limits) {
     failing_calls_stop
         .map(u32::from)
         .put(&mut limits.failing_calls_stop);
+}
+
+fn put_instructions(section: InstructionsSection, settings: &mut InstructionSettings) {
+    let InstructionsSection {
+        file,
+        append,
+        agents_md,
+    } = section;
+    file.put(&mut settings.file);
+    append.put(&mut settings.append);
+    agents_md.put(&mut settings.agents_md);
 }
 
 fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {

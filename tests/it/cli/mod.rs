@@ -5,6 +5,7 @@ mod refused;
 mod ends;
 mod demo;
 mod search;
+mod instructions;
 
 use std::fs;
 use std::path::PathBuf;
