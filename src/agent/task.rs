@@ -104,8 +104,14 @@ impl Agent {
             None => (text, None),
         };
         let mut left = chars.saturating_sub(text.chars().count() as u64);
-        for attachment in &mut attachments {
-            if let Some(short) = clip::clip_entry(&attachment.text, left.max(200), entry) {
+        // Short ones first: what they leave of an equal share is for the long ones.
+        let mut by_length: Vec<&mut Attachment> = attachments.iter_mut().collect();
+        by_length.sort_by_key(|attachment| attachment.text.len());
+        let mut sharers = by_length.len() as u64;
+        for attachment in by_length {
+            let share = left / sharers;
+            sharers -= 1;
+            if let Some(short) = clip::clip_entry(&attachment.text, share.max(200), entry) {
                 let blob = recorder.keep(attachment.text.as_bytes())?;
                 attachment.clipped = Some(Clipped {
                     bytes: attachment.text.len() as u64,

@@ -11,7 +11,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::exchange::{ToolResult, ToolSpec};
+use crate::exchange::{Clipped, ToolResult, ToolSpec};
 use crate::id::{CallId, EntryId};
 use crate::overlay::Layer;
 use crate::tools::{Call, Outcome, Tool, declared, schema};
@@ -155,13 +155,15 @@ fn call_text(call: &Call<'_>, id: CallId) -> Option<String> {
 
 /// A result with what was clipped away from it, if that was kept.
 fn whole<'a>(call: &Call<'_>, result: &'a ToolResult) -> Cow<'a, str> {
-    let blob = result
-        .clipped
-        .and_then(|clipped| clipped.blob)
-        .and_then(|blob| (call.blobs)(blob));
-    match blob {
+    unclipped(call, result.clipped, &result.content)
+}
+
+/// A text with what was clipped away from it, if that was kept.
+fn unclipped<'a>(call: &Call<'_>, clipped: Option<Clipped>, text: &'a str) -> Cow<'a, str> {
+    let blob = clipped.and_then(|clipped| clipped.blob);
+    match blob.and_then(|blob| (call.blobs)(blob)) {
         Some(bytes) => Cow::Owned(crate::tools::clip::text(&bytes)),
-        None => Cow::Borrowed(&result.content),
+        None => Cow::Borrowed(text),
     }
 }
 
@@ -171,18 +173,10 @@ fn raw_text(call: &Call<'_>, entry: &Entry) -> Option<String> {
     Some(match &entry.event {
         Event::User(user) => {
             let mut text = format!("[entry {id}, user] ");
-            let blob = user.clipped.and_then(|clipped| clipped.blob);
-            match blob.and_then(|blob| (call.blobs)(blob)) {
-                Some(bytes) => text.push_str(&crate::tools::clip::text(&bytes)),
-                None => text.push_str(&user.text),
-            }
+            text.push_str(&unclipped(call, user.clipped, &user.text));
             for attachment in &user.attachments {
-                write!(
-                    text,
-                    "\n[attachment {}]\n{}",
-                    attachment.name, attachment.text
-                )
-                .ok();
+                let whole = unclipped(call, attachment.clipped, &attachment.text);
+                write!(text, "\n[attachment {}]\n{whole}", attachment.name).ok();
             }
             text
         }
