@@ -71,6 +71,12 @@ pub fn own_file(environment: &Environment) -> Option<PathBuf> {
     below_home(environment, "XDG_CONFIG_HOME", ".config").map(|dir| dir.join("config.yaml"))
 }
 
+/// Where what is kept between runs stands: `undertext` below `XDG_STATE_HOME` or
+/// `~/.local/state`.
+pub fn state_dir(environment: &Environment) -> Option<PathBuf> {
+    below_home(environment, "XDG_STATE_HOME", ".local/state")
+}
+
 /// Our directory below the one that the variable names, or below the usual one in the home
 /// directory. As the convention says, a relative path counts as none.
 fn below_home(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {

@@ -80,7 +80,7 @@ impl Settings {
             Some(name) => match key(name) {
                 Some(key) => Some(key),
                 None if self.server.api_key_env.is_some() => {
-                    let server = public_part(&base_url).to_owned();
+                    let server = public_part(&base_url);
                     return Err(EndpointError::NamedKey(shown(name).to_owned(), server).into());
                 }
                 None if base_url == PUBLIC_SERVER => return Err(EndpointError::UsualKey.into()),
@@ -100,11 +100,20 @@ fn shown(name: &str) -> &str {
     }
 }
 
-/// The part of a server's address that may be shown: without a query, which may hold a key.
-pub fn public_part(address: &str) -> &str {
-    address
-        .find(['?', '#'])
-        .map_or(address, |at| &address[..at])
+/// The part of a server's address that may be shown: without a query, which may hold a key, and
+/// with a mark in place of a user and a password.
+pub fn public_part(address: &str) -> String {
+    let (scheme, rest) = match address.find("://") {
+        Some(at) => address.split_at(at + "://".len()),
+        None => ("", address),
+    };
+    // A password may hold any character, so what looks like a query may be part of one.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((_, rest)) => ("…@", rest),
+        None => ("", rest),
+    };
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    format!("{scheme}{user}{}", &rest[..end])
 }
 
 pub(crate) fn check_address(address: &str) -> Result<(), ConfigError> {
@@ -113,6 +122,25 @@ pub(crate) fn check_address(address: &str) -> Result<(), ConfigError> {
         .find_map(|scheme| address.strip_prefix(scheme));
     match host {
         Some(host) if !host.is_empty() && !host.starts_with('/') => Ok(()),
-        _ => Err(MeaningError::Address(public_part(address).to_owned()).into()),
+        _ => Err(MeaningError::Address(public_part(address)).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public_part;
+
+    #[test]
+    fn of_an_address_only_what_is_no_secret_is_shown() {
+        for (address, shown) in [
+            ("https://h:8080/v1", "https://h:8080/v1"),
+            ("https://h/v1?key=sk-secret#x", "https://h/v1"),
+            ("https://me:pass@h/v1?key=sk", "https://…@h/v1"),
+            ("https://me:p@s/s?w#ord@h/v1", "https://…@h/v1"),
+            ("https://h/v1?mail=me@secret", "https://…@secret"),
+            ("me:pass@h", "…@h"),
+        ] {
+            assert_eq!(public_part(address), shown);
+        }
     }
 }

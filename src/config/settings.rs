@@ -9,7 +9,7 @@ use crate::config::section::{CompactionSection, LimitsSection, ModelSection, Pri
 use crate::config::section::{Given, InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
 use crate::config::value::{self, HintChoice, Keeping, Usd};
-use crate::config::{Environment, below_home};
+use crate::config::{Environment, state_dir};
 use crate::exchange::Hint;
 use crate::model::Timeouts;
 use crate::record::Durability;
@@ -246,7 +246,7 @@ impl Settings {
 
     /// The directory of the transcripts.
     pub fn transcripts_dir(&self, environment: &Environment) -> Result<PathBuf, ConfigError> {
-        let usual = || below_home(environment, "XDG_STATE_HOME", ".local/state");
+        let usual = || state_dir(environment);
         let named = self.transcripts.dir.clone();
         let dir = named.or_else(|| Some(usual()?.join("transcripts")));
         dir.ok_or_else(|| MeaningError::NoTranscripts.into())

@@ -304,9 +304,14 @@ fn maximum(ask: &Ask) -> Option<u64> {
 /// The base address and what its query says.
 fn address(base_url: &str) -> Result<(Url, Vec<(String, String)>), ClientError> {
     let unusable = || ClientError::BaseUrl {
-        url: match base_url.split_once('@') {
-            Some((_, host)) => format!("…@{host}"),
-            None => base_url.to_owned(),
+        url: {
+            let (mark, host) = match base_url.rsplit_once('@') {
+                Some((_, host)) => ("…@", host),
+                None => ("", base_url),
+            };
+            // A query may hold a key.
+            let end = host.find(['?', '#']).unwrap_or(host.len());
+            format!("{mark}{}", &host[..end])
         },
     };
     let mut url = Url::parse(base_url.trim()).map_err(|_| unusable())?;
