@@ -98,15 +98,15 @@ pub(crate) fn clipped(said: &User, before: u64) -> Vec<String> {
             None => "the rest was too large to keep",
         };
         let chars = amount::count(text.chars().count() as u64);
-        format!("the {name} was clipped to {chars} of {whole}; {rest}")
+        format!("the {name} was clipped to {chars}{whole}; {rest}")
     };
     let task = said.clipped.as_ref().map(|clipped| {
-        let whole = amount::of(before, "character");
+        let whole = format!(" of {}", amount::of(before, "character"));
         line("task", &said.text, whole, clipped)
     });
     let attachments = said.attachments.iter().filter_map(|attachment| {
         let clipped = attachment.clipped.as_ref()?;
-        let whole = format!("characters of {}", amount::of(clipped.bytes, "byte"));
+        let whole = format!(" characters of {}", amount::of(clipped.bytes, "byte"));
         let name = format!("attachment {}", attachment.name);
         Some(line(&name, &attachment.text, whole, clipped))
     });

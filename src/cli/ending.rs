@@ -157,6 +157,11 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
             write!(command, " {name} {}", quoted(value)).ok();
         }
     };
+    for name in &args.env {
+        flag("--env", Some(name));
+    }
+    let log = args.logs.log_file.as_deref();
+    flag("--log-file", log.and_then(Path::to_str));
     let shown = args.base_url.as_deref().map(without_query);
     flag("--base-url", shown.as_deref());
     flag("--api-key-env", args.api_key_env.as_deref());
@@ -175,14 +180,20 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
         let shown = is_server.then(|| without_query(set));
         flag("--set", Some(shown.as_deref().unwrap_or(set)));
     }
+    if args.share_workspace {
+        command.push_str(" --share-workspace");
+    }
     command
 }
 
-/// A server's address with a mark in place of a query, which may hold a key.
+/// A server's address with marks in place of what may hold a key.
 fn without_query(address: &str) -> String {
-    let public = config::public_part(address);
-    let hidden = if public == address { "" } else { "?…" };
-    format!("{public}{hidden}")
+    let hidden = if address.contains(['?', '#']) {
+        "?…"
+    } else {
+        ""
+    };
+    format!("{}{hidden}", config::public_part(address))
 }
 
 /// A word as a shell reads it.
@@ -203,6 +214,10 @@ mod tests {
         for (address, shown) in [
             ("http://h/v1", "http://h/v1"),
             ("http://h/v1?key=sk-secret", "http://h/v1?…"),
+            (
+                "model.base_url=http://me:pass@h/v1",
+                "model.base_url=http://…@h/v1",
+            ),
         ] {
             assert_eq!(without_query(address), shown);
         }

@@ -118,13 +118,15 @@ impl From<FindError> for Failure {
         let exit = match &error {
             FindError::NoRunId { .. }
             | FindError::NotFound { .. }
-            | FindError::Ambiguous { .. } => Exit::Usage,
+            | FindError::Ambiguous { .. }
+            | FindError::NoRun { .. } => Exit::Usage,
             FindError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Exit::Usage
             }
-            FindError::List { .. } | FindError::Open(_) | FindError::Read { .. } => {
-                Exit::Transcript
-            }
+            FindError::List { .. }
+            | FindError::Open(_)
+            | FindError::Read { .. }
+            | FindError::Remove { .. } => Exit::Transcript,
         };
         Self::new(exit, error)
     }

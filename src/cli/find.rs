@@ -11,7 +11,7 @@ use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount};
 
 /// The word for the newest run of this workspace.
-const LAST: &str = "last";
+pub(crate) const LAST: &str = "last";
 
 /// A run that was read, and where.
 pub(crate) struct Found {

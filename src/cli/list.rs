@@ -22,6 +22,8 @@ const TASK_CHARS: usize = 60;
 #[derive(Debug, Serialize)]
 struct Glance {
     run: RunId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     transcript: String,
     began: At,
     workspace: String,
@@ -73,10 +75,15 @@ fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
     let left = room.map_or(TASK_CHARS, |room| {
         room.saturating_sub(workspace.chars().count())
     });
+    let called = glance.name.as_deref().map_or_else(String::new, |called| {
+        brief::first_line(called, left / 2) + "  "
+    });
+    let left = left.saturating_sub(called.chars().count());
     term.print(&[
         (Look::Strong, name),
         (Look::Plain, facts),
         (Look::Faint, format!("{workspace}  ")),
+        (Look::Strong, called),
         (Look::Plain, brief::first_line(&glance.task, left)),
     ])?;
     Ok(())
@@ -96,6 +103,7 @@ fn tail(path: &str, chars: usize) -> String {
 fn glance(file: &RunFile) -> Glance {
     let mut glance = Glance {
         run: file.id,
+        name: None,
         transcript: file.path.display().to_string(),
         began: file.modified,
         workspace: String::new(),
@@ -131,6 +139,7 @@ fn glance(file: &RunFile) -> Glance {
             Event::Run(run) => {
                 glance.began = entry.at;
                 glance.workspace = run.workspace;
+                glance.name = run.name;
                 if run.format > FORMAT {
                     glance.state = "newer";
                 }

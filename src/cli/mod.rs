@@ -12,6 +12,11 @@ pub(crate) mod find;
 mod start;
 mod told;
 mod stop;
+mod logs;
+mod task;
+mod lock;
+pub(crate) mod changes;
+mod outputs;
 mod report;
 mod ending;
 pub(crate) mod run;
@@ -22,6 +27,7 @@ mod place;
 mod sent;
 pub(crate) mod print;
 pub(crate) mod replay;
+pub(crate) mod rm;
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
@@ -31,7 +37,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Sections, Sources};
 
+use crate::cli::logs::LogArgs;
+use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
+use crate::cli::task::TaskArgs;
 use crate::cli::term::{Term, Terminals};
 
 /// Runs a coding agent without a screen, and never forgets what it did.
@@ -59,6 +68,9 @@ Look:
   print    Read a run from its beginning
   replay   Rebuild what was sent, round by round, and verify it
 
+Set up:
+  rm       Delete runs for good
+
 Options:
 {options}
 
@@ -70,7 +82,7 @@ RUN is an id, its beginning or its end, a path to a transcript, or `last`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Give a task to a model and let it work with tools until it is done
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Watch a full run without key or network
     Demo(DemoArgs),
     /// List the runs
@@ -81,6 +93,8 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// Delete runs for good
+    Rm(RmArgs),
 }
 
 /// Where settings come from.
@@ -116,6 +130,10 @@ impl SettingArgs {
 /// `run`
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are switches of a command line, each its own"
+)]
 pub(crate) struct RunArgs {
     /// What to do, in your words; `-` reads it from standard input
     #[arg(value_name = "TASK")]
@@ -156,9 +174,25 @@ pub(crate) struct RunArgs {
     /// Write one JSON object a line: first the run, then its entries, last the totals
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say what the program does, on standard error; -vv says more
-    #[arg(short, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
+    /// Call the run this, where runs are listed
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["resume", "continue_last"])]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
+    /// Let tools see this variable of yours too; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+    /// Work where another run is at work as well
+    #[arg(long)]
+    pub(crate) share_workspace: bool,
+    /// What is handed in.
+    #[command(flatten)]
+    pub(crate) files: TaskArgs,
+    /// What is left for whoever began the run.
+    #[command(flatten)]
+    pub(crate) outputs: OutputArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
     /// Where settings come from.
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
@@ -318,6 +352,21 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["verify", "json"])]
     pub(crate) at: Option<Place>,
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// `rm`
+#[derive(Debug, Args)]
+#[command(after_help = "Nothing is asked before: what is deleted cannot be had again.")]
+pub(crate) struct RmArgs {
+    /// The runs, by the digits that `list` shows, or by a path
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
     /// Write one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -21,6 +21,7 @@ pub(crate) struct Report<'a> {
     term: &'a mut Term,
     json: bool,
     live: bool,
+    quiet: bool,
     clock: Clock,
     /// The length of the task that is yet to be recorded, in characters.
     task_chars: u64,
@@ -46,12 +47,19 @@ impl<'a> Report<'a> {
             task_chars: 0,
             term,
             json,
+            quiet: false,
             round: view.rounds().last().map_or(0, |round| round.number),
             tokens: view.estimate().tokens,
             trigger: view.setup().map(brief::trigger),
             open: VecDeque::new(),
             doing: String::new(),
         }
+    }
+
+    /// Says nothing to people from now on but what went wrong, and the answer.
+    pub(crate) fn keep_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
+        self.live &= !quiet;
     }
 
     /// Takes note of a task that is about to be recorded, to tell how much of it was.
@@ -196,7 +204,9 @@ impl<'a> Report<'a> {
 
     /// Writes a line to standard error, whoever reads it.
     pub(crate) fn say(&mut self, look: Look, text: &str) {
-        self.term.say(&[(look, text)]).ok();
+        if !self.quiet || look == Look::Bad {
+            self.term.say(&[(look, text)]).ok();
+        }
     }
 
     /// Writes an object to standard output, if programs read it.

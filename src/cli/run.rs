@@ -10,12 +10,8 @@ use futures::{FutureExt as _, Stream, StreamExt as _};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::format::FmtSpan;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 use undertext::agent::{Agent, Progress, Task};
-use undertext::config::Settings;
+use undertext::config::{self, Settings};
 use undertext::hands::{self, Hands, Workspace};
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
@@ -28,6 +24,8 @@ use undertext::view::View;
 
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
+use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
@@ -40,7 +38,7 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// Runs an agent until the model is done or something ends the run.
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let start = Start::new(args, process, &mut io::stdin())?;
-    logs(args.verbose);
+    args.logs.begin(process)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -53,24 +51,6 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
     exit
 }
 
-/// Shows what the program does, if that is asked for: our own events only, since those of others
-/// may hold what is secret.
-fn logs(verbose: u8) {
-    let level = match verbose {
-        0 => return,
-        1 => LevelFilter::INFO,
-        2.. => LevelFilter::DEBUG,
-    };
-    let shown = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
-        .with_span_events(FmtSpan::CLOSE)
-        .with_ansi(false)
-        .with_target(false);
-    let ours = Targets::new().with_target("undertext", level);
-    let registry = tracing_subscriber::registry().with(shown).with(ours);
-    registry.try_init().ok();
-}
-
 /// Puts the agent together, lets it work, and tells how it ended.
 async fn go(
     args: &RunArgs,
@@ -78,12 +58,21 @@ async fn go(
     process: &Process,
     term: &mut Term,
 ) -> Result<Exit, Failure> {
+    let outputs = Outputs::check(&args.outputs, process)?;
     let taken_up = taken_up(args, &start, process)?;
     let workspace = match (&start.workspace, &taken_up) {
         (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
         (named, _) => named.clone().unwrap_or_default(),
     };
     let (agent, mut remarks) = agent(&start, &workspace, taken_up.as_ref(), process)?;
+    let mut lock = lock(args, &workspace, process, &mut remarks)?;
+    let mut ours = vec![start.transcripts.clone()];
+    ours.extend(
+        args.logs
+            .path(process)
+            .and_then(|path| path.canonicalize().ok()),
+    );
+    let outputs = outputs.keep(&workspace, ours)?;
     let (mut recorder, first) = match taken_up {
         Some(recorder) => {
             let before = began_in(recorder.view());
@@ -96,10 +85,15 @@ async fn go(
             let first = opening_notes(recorder.view());
             (recorder, first)
         }
-        None => (create(&start, &workspace)?, 0),
+        None => (create(&start, &workspace, args.name.as_deref())?, 0),
     };
+    if let Some(lock) = &mut lock {
+        lock.name(recorder.run());
+    }
+    let outputs = outputs.behind(recorder.view());
 
-    let mut report = Report::new(term, args.json, args.verbose == 0, &recorder);
+    let mut report = Report::new(term, args.json, args.logs.verbose == 0, &recorder);
+    report.keep_quiet(args.logs.quiet);
     report.expect_task(start.task.as_deref());
     let (run, location) = (recorder.run(), recorder.storage().location());
     report.say(Look::Strong, &format!("run {}: {location}", run.short()));
@@ -111,11 +105,21 @@ async fn go(
         report.entry(entry)?;
     }
 
-    let task = start.task.clone().map(Task::new);
+    let task = start.task.clone().map(|text| Task {
+        text,
+        attachments: start.attachments.clone(),
+    });
     let again = again(args, &start, &recorder);
     let ended = work(&agent, &mut recorder, task, &again, &mut report).await?;
     drop(agent);
-    tell(ended, &recorder, &again, &start, &mut report)
+    let written = match ended {
+        // Whoever asked twice waits for nothing.
+        (Ended::AtOnce, _) => outputs.last_message(recorder.view(), &mut report),
+        (Ended::Returned(_) | Ended::Unread, _) => outputs.write(recorder.view(), &mut report),
+    };
+    drop(lock);
+    let exit = tell(ended, &recorder, &again, &start, &mut report)?;
+    written.map(|()| exit)
 }
 
 /// The run to take up again, if one is: read, locked, and with something left to do.
@@ -162,6 +166,36 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
     Ok(Some(recorder))
 }
 
+/// The lock on the workspace. Where locks cannot be had, the run goes on without one and says so.
+fn lock(
+    args: &RunArgs,
+    workspace: &Path,
+    process: &Process,
+    remarks: &mut Vec<String>,
+) -> Result<Option<WorkspaceLock>, Failure> {
+    let sharing = if args.share_workspace {
+        Sharing::Shared
+    } else {
+        Sharing::Alone
+    };
+    let unlocked = "the workspace is not locked against other runs";
+    let Some(state) = config::state_dir(&process.environment) else {
+        remarks.push(format!(
+            "{unlocked}: neither XDG_STATE_HOME nor HOME is set"
+        ));
+        return Ok(None);
+    };
+    let locks = state.join("locks");
+    match WorkspaceLock::take(workspace, &locks, sharing) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Unusable(error)) => {
+            remarks.push(format!("{unlocked}: {}: {error}", locks.display()));
+            Ok(None)
+        }
+        Err(error @ LockError::InUse(_)) => Err(Failure::new(Exit::Usage, error)),
+    }
+}
+
 /// The workspace in which a run began.
 fn began_in(view: &View) -> PathBuf {
     let first = view.transcript().entries().first();
@@ -184,14 +218,14 @@ fn opening_notes(view: &View) -> usize {
 }
 
 /// Begins a transcript.
-fn create(start: &Start, workspace: &Path) -> Result<Recorder, Failure> {
+fn create(start: &Start, workspace: &Path, name: Option<&str>) -> Result<Recorder, Failure> {
     let clock = Clock::System;
     let run = Run {
         format: FORMAT,
         run: clock.new_run(),
         workspace: workspace.to_string_lossy().into_owned(),
         generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
-        name: None,
+        name: name.map(ToOwned::to_owned),
         parent: None,
     };
     let sync = start.settings.transcripts.sync;
@@ -224,7 +258,7 @@ fn agent(
     remarks.extend(told.remarks);
     let variables = process.environment.iter();
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    let environment = hands::allowed(variables, &[]);
+    let environment = hands::allowed(variables, &start.environment);
     let home = start::home(&process.environment);
     let site = Workspace::open(workspace, home.as_deref(), environment);
     let hands = Hands::in_process(site.map_err(|e| usage(e.into()))?);

@@ -19,6 +19,8 @@ use crate::cli::{Process, ShowArgs, amount, brief};
 struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     transcript: String,
     workspace: String,
     generator: String,
@@ -103,6 +105,7 @@ fn overview(found: &Found) -> Overview {
     let standing: BTreeSet<EntryId> = view.overlays().into_iter().collect();
     let mut overview = Overview {
         run: run.map(|run| run.run),
+        name: run.and_then(|run| run.name.clone()),
         transcript: found.path.display().to_string(),
         workspace: run.map_or_else(String::new, |run| run.workspace.clone()),
         generator: run.map_or_else(String::new, |run| run.generator.clone()),
@@ -251,6 +254,7 @@ impl Overview {
             }
             std::io::Result::Ok(())
         };
+        row("name", self.name.as_deref().unwrap_or_default())?;
         row("task", &brief::first_line(&self.task, room))?;
         row("workspace", &self.workspace)?;
         row(

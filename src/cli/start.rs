@@ -1,17 +1,17 @@
 //! What a run begins with, checked before anything is recorded.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
 use undertext::profile;
 use undertext::setup::Api;
+use undertext::transcript::Attachment;
 
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
+use crate::cli::task::{self, Given};
 use crate::cli::{Process, RunArgs};
-
-/// The longest task that is read, in bytes; of it, what `limits.text_chars` allows is taken in.
-const TASK_BYTES: u64 = 16 << 20;
 
 const NO_MODEL: &str = "\
 no model named; there are three ways on:
@@ -24,6 +24,10 @@ no model named; there are three ways on:
 pub(crate) struct Start {
     /// What the person says; nothing when a run is only taken up again.
     pub(crate) task: Option<String>,
+    /// The files that go with it.
+    pub(crate) attachments: Vec<Attachment>,
+    /// The variables that tools see beside the usual ones.
+    pub(crate) environment: Vec<OsString>,
     /// Every setting.
     pub(crate) settings: Settings,
     /// The server and its key.
@@ -46,7 +50,11 @@ impl Start {
         let environment = &process.environment;
         let settings = config::load(&args.settings.sources(environment, args.flags()))?;
         let taken_up = args.resume.is_some() || args.continue_last;
-        let task = task(args.task.as_deref(), input)?;
+        let Given {
+            task,
+            attachments,
+            remarks: read,
+        } = task::given(args, process, input)?;
         if task.is_none() && !taken_up {
             return Err(Failure::usage(
                 "no task; give it as an argument, or - to read it from standard input",
@@ -58,18 +66,22 @@ impl Start {
         }
         spoken(&settings)?;
         let endpoint = settings.endpoint(environment).map_err(no_key)?;
+        let passed = passed(&args.env, &settings, &endpoint, environment)?;
         let transcripts = settings.transcripts_dir(environment)?;
         let workspace = match &args.workspace {
             None if args.resume.is_some() => None,
             named => Some(workspace(named.as_deref(), process)?),
         };
 
-        let remarks = vec![
+        let mut remarks = vec![
             server(&endpoint, taken_up && settings.server.base_url.is_none()),
             "sandbox: off, tools run with your own rights".to_owned(),
         ];
+        remarks.extend(read);
         Ok(Self {
             task,
+            attachments,
+            environment: passed,
             settings,
             endpoint,
             workspace,
@@ -114,27 +126,32 @@ fn spoken(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The task, from the command line or from standard input.
-fn task(given: Option<&str>, input: &mut dyn Read) -> Result<Option<String>, Failure> {
-    let text = match given {
-        None => return Ok(None),
-        Some("-") => {
-            let mut bytes = Vec::new();
-            input
-                .take(TASK_BYTES)
-                .read_to_end(&mut bytes)
-                .map_err(|error| {
-                    let error = anyhow::Error::new(error).context("cannot read the task");
-                    Failure::new(Exit::Usage, error)
-                })?;
-            String::from_utf8_lossy(&bytes).into_owned()
+/// The variables that tools see beside the usual ones. The key is the model's server's alone.
+fn passed(
+    names: &[String],
+    settings: &Settings,
+    endpoint: &Endpoint,
+    environment: &Environment,
+) -> Result<Vec<OsString>, Failure> {
+    let key = endpoint.key.as_ref().map(|key| key.variable.as_str());
+    let key = [key, settings.server.api_key_env.as_deref()];
+    for name in names {
+        if name.is_empty() || name.contains('=') {
+            return Err(Failure::usage(
+                "--env takes the name of a variable; its value is the one you have",
+            ));
         }
-        Some(text) => text.to_owned(),
-    };
-    if text.trim().is_empty() {
-        return Err(Failure::usage("the task is empty; say what is to be done"));
+        if key.contains(&Some(name.as_str())) {
+            return Err(Failure::usage(format!(
+                "--env {name}: it holds the model's key, and what a tool prints goes into the \
+                 transcript; give tools a key of their own"
+            )));
+        }
+        if !environment.contains_key(name) {
+            return Err(Failure::usage(format!("--env {name}: it is not set")));
+        }
     }
-    Ok(Some(text))
+    Ok(names.iter().map(OsString::from).collect())
 }
 
 /// Says what to do about a missing key.
@@ -200,6 +217,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+    use crate::cli::exit::Exit;
     use crate::cli::{Cli, Command};
 
     /// A home directory with a project in it, in which a command line is tried.
@@ -283,6 +301,24 @@ mod tests {
             &set("model.profile=nobody"),
             "no profile is named `nobody`; there is openai",
         );
+        place.check(
+            &line(&["--env", "SECRET", "task"]),
+            "--env SECRET: it is not set",
+        );
+        place.check(
+            &line(&["--env", "A=b", "task"]),
+            "--env takes the name of a variable; its value is the one you have",
+        );
+        place.check(
+            &[
+                "--continue",
+                "--base-url",
+                "http://h/v1",
+                "--attach",
+                "../file",
+            ],
+            "attachments go with a task; say what is to be done with them",
+        );
         let sandbox = place.start(&line(&["--sandbox", "workspace", "task"]), &[]);
         assert_eq!(sandbox.unwrap_err().exit, Exit::Sandbox);
     }
@@ -306,6 +342,13 @@ mod tests {
             start
                 .transcripts
                 .ends_with("home/.local/state/undertext/transcripts")
+        );
+
+        let line = ["-m", "m", "task", "--env", "OPENAI_API_KEY"];
+        assert_eq!(
+            place.start(&line, &variables).unwrap_err().line(),
+            "--env OPENAI_API_KEY: it holds the model's key, and what a tool prints goes into the \
+             transcript; give tools a key of their own"
         );
 
         let start = place.start(&["--continue"], &variables).unwrap();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::exchange::Clipped;
 use crate::id::Digest;
 use crate::record::directory::{parent, sync_directory};
 use crate::record::storage::Durability;
@@ -88,6 +89,17 @@ impl Blobs {
         Ok(())
     }
 
+    /// Removes all of them, and says how many there were.
+    pub(super) fn remove(&self) -> io::Result<u64> {
+        let files = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            files => files?.count(),
+        };
+        // A link in its place is removed, and not followed.
+        fs::remove_dir_all(&self.directory)?;
+        Ok(files as u64)
+    }
+
     fn path(&self, digest: Digest) -> PathBuf {
         self.directory.join(digest.hex())
     }
@@ -131,17 +143,20 @@ pub(super) struct Kept {
 impl Kept {
     /// Takes in what an entry names.
     pub(super) fn take(&mut self, event: &Event) {
-        let clipped = if let Event::User(user) = event {
-            user.clipped
-        } else if let Event::Result(result) = event {
-            result.clipped
-        } else {
-            None
+        let mut add = |clipped: Option<Clipped>| {
+            if let Some(clipped) = clipped
+                && let Some(blob) = clipped.blob
+            {
+                self.add(blob, clipped.bytes);
+            }
         };
-        if let Some(clipped) = clipped
-            && let Some(blob) = clipped.blob
-        {
-            self.add(blob, clipped.bytes);
+        if let Event::User(user) = event {
+            add(user.clipped);
+            for attachment in &user.attachments {
+                add(attachment.clipped);
+            }
+        } else if let Event::Result(result) = event {
+            add(result.clipped);
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use crate::id::RunId;
-use crate::record::file::{FileError, open_plain};
-use crate::record::{Blobs, journal};
+use crate::record::file::{FileError, FileStorage, open_plain};
+use crate::record::{Blobs, Durability, Storage as _, journal};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Event, Run, Torn};
 use crate::view::View;
@@ -45,6 +45,20 @@ pub enum FindError {
         text: String,
         /// The runs it may be, newest first.
         candidates: Vec<RunId>,
+    },
+    /// The file holds no run.
+    #[error("{} holds no run", path.display())]
+    NoRun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The transcript or its blobs cannot be removed.
+    #[error("cannot remove {}", path.display())]
+    Remove {
+        /// The transcript.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
     },
     /// The transcript cannot be opened.
     #[error(transparent)]
@@ -230,6 +244,52 @@ pub fn read(path: &Path) -> Result<Loaded, FindError> {
     })
 }
 
+/// What was removed of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The run, as its file's name or its first entry says.
+    pub run: RunId,
+    /// The bytes of the transcript.
+    pub bytes: u64,
+    /// How many blobs stood beside it.
+    pub blobs: u64,
+}
+
+/// Removes a run's transcript and its blobs for good, damaged or not. One that is in use stays,
+/// and so does a file that is no transcript.
+pub fn remove(path: &Path) -> Result<Removed, FindError> {
+    // Held until the end, so that nobody takes it up meanwhile.
+    let storage = FileStorage::open(path, Durability::None)?;
+    let failed = |source| FindError::Remove {
+        path: path.to_owned(),
+        source,
+    };
+    let named = path
+        .file_stem()
+        .and_then(|stem| stem.to_str()?.parse().ok());
+    let begun = || {
+        let line = storage.read().ok()?.take(LINE_WRITTEN as u64);
+        let Item::Entry { entry, .. } = Reader::new(line).read().ok()?? else {
+            return None;
+        };
+        if let Event::Run(run) = entry.event {
+            Some(run.run)
+        } else {
+            None
+        }
+    };
+    let Some(run) = named.or_else(begun) else {
+        return Err(FindError::NoRun {
+            path: path.to_owned(),
+        });
+    };
+    // Blobs first: what is left of an attempt that failed can be removed by another.
+    let blobs = Blobs::beside(path).remove().map_err(failed)?;
+    let bytes = storage.length().map_err(failed)?;
+    fs::remove_file(path).map_err(failed)?;
+    Ok(Removed { run, bytes, blobs })
+}
+
 fn open(path: &Path) -> Result<File, FileError> {
     open_plain(path, OpenOptions::new().read(true))
 }
@@ -320,6 +380,38 @@ mod tests {
             };
             assert_eq!(found, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_run_is_removed_with_its_blobs_unless_it_is_in_use() {
+        let dir = directory();
+        let runs = list(dir.path()).unwrap();
+        let path = &runs[0].path;
+        let blobs = path.with_extension("blobs");
+        fs::create_dir(&blobs).unwrap();
+        fs::write(blobs.join("blob"), "bytes").unwrap();
+        let held = FileStorage::open(path, Durability::None).unwrap();
+        let refused = remove(path).unwrap_err();
+        assert!(
+            matches!(refused, FindError::Open(FileError::InUse { .. })),
+            "{refused}"
+        );
+        assert!(path.exists() && blobs.exists());
+        drop(held);
+        let removed = remove(path).unwrap();
+        assert_eq!((removed.run, removed.blobs), (runs[0].id, 1));
+        assert!(removed.bytes > 100 && !path.exists() && !blobs.exists());
+
+        // Damage is no reason to keep one; a copy says by its first entry what it is.
+        fs::write(&runs[1].path, "damage\n").unwrap();
+        assert_eq!(remove(&runs[1].path).unwrap().run, runs[1].id);
+        let copy = dir.path().join("copy.jsonl");
+        fs::copy(&runs[2].path, &copy).unwrap();
+        assert_eq!(remove(&copy).unwrap().run, runs[2].id);
+        let notes = dir.path().join("notes.jsonl");
+        assert!(matches!(remove(&notes), Err(FindError::NoRun { .. })));
+        assert!(notes.exists());
+        assert_eq!(list(dir.path()).unwrap(), runs[2..]);
     }
 
     #[test]

@@ -6,6 +6,9 @@ mod ends;
 mod demo;
 mod search;
 mod instructions;
+mod flags;
+mod lock;
+mod rm;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,0 +1,211 @@
+//! The files that a run leaves for whoever began it: the model's last text, and what it changed.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertext::id::EntryId;
+use undertext::transcript::{Event, Purpose};
+use undertext::view::View;
+
+use crate::cli::changes::Before;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::report::Report;
+use crate::cli::term::Look;
+use crate::cli::{Process, amount};
+
+/// Where they are written.
+#[derive(Debug, Default, Args)]
+pub(crate) struct OutputArgs {
+    /// Write the model's last text into this file, however the run ends
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_last_message: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    #[arg(help = "Write what changed in the workspace into this file, for `git apply`")]
+    pub(crate) diff: Option<PathBuf>,
+}
+
+/// The files that are written when the run ends.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    last_message: Option<PathBuf>,
+    diff: Option<PathBuf>,
+    /// What the workspace held, if changes are asked for.
+    before: Option<Before>,
+    /// Where the run stood when it was taken up.
+    since: EntryId,
+}
+
+impl Outputs {
+    /// Checks where the files would be written.
+    pub(crate) fn check(args: &OutputArgs, process: &Process) -> Result<Self, Failure> {
+        Ok(Self {
+            last_message: place(args.output_last_message.as_deref(), process)?,
+            diff: place(args.diff.as_deref(), process)?,
+            before: None,
+            since: EntryId(0),
+        })
+    }
+
+    /// Keeps what the workspace holds now, if changes are asked for. The program's own files in
+    /// it, in `ours`, are left out.
+    pub(crate) fn keep(
+        mut self,
+        workspace: &Path,
+        mut ours: Vec<PathBuf>,
+    ) -> Result<Self, Failure> {
+        if self.diff.is_some() {
+            ours.extend(
+                [&self.last_message, &self.diff]
+                    .into_iter()
+                    .flatten()
+                    .cloned(),
+            );
+            let before = Before::take(workspace, ours).map_err(|error| {
+                let error = anyhow::Error::new(error);
+                let error = error.context("cannot keep for --diff what the workspace holds");
+                Failure::new(Exit::Unfinished, error)
+            })?;
+            self.before = Some(before);
+        }
+        Ok(self)
+    }
+
+    /// Begins behind the last entry of a run: what the model said before is not its last text.
+    pub(crate) fn behind(mut self, view: &View) -> Self {
+        let last = view.transcript().last();
+        self.since = last.map_or(EntryId(0), |entry| entry.id);
+        self
+    }
+
+    /// Writes the files, and says what stands in them. What cannot be written is a failure of the
+    /// command, whatever became of the run.
+    pub(crate) fn write(&self, view: &View, report: &mut Report<'_>) -> Result<(), Failure> {
+        let last = self.last_message(view, report);
+        self.changes(report).and(last)
+    }
+
+    /// Writes the model's last text alone, for a person who does not want to wait.
+    pub(crate) fn last_message(&self, view: &View, report: &mut Report<'_>) -> Result<(), Failure> {
+        let Some(path) = &self.last_message else {
+            return Ok(());
+        };
+        let text = last_text(view, self.since);
+        if text.is_empty() {
+            let text = format!("the model said nothing; {} is empty", path.display());
+            report.say(Look::Plain, &text);
+        }
+        write(path, text.as_bytes()).map_err(|error| unwritten(path, error))
+    }
+
+    fn changes(&self, report: &mut Report<'_>) -> Result<(), Failure> {
+        let (Some(path), Some(before)) = (&self.diff, &self.before) else {
+            return Ok(());
+        };
+        let changes = before.changes().map_err(|error| unwritten(path, error))?;
+        write(path, &changes.patch).map_err(|error| unwritten(path, error))?;
+        let files = match changes.files {
+            0 => "no change".to_owned(),
+            files => format!("changes of {}", amount::of(files as u64, "file")),
+        };
+        let named = match changes.named {
+            0 => String::new(),
+            1 => "; 1 that is no text or too large is only named".to_owned(),
+            named => format!("; {named} that are no text or too large are only named"),
+        };
+        report.say(Look::Faint, &format!("{}: {files}{named}", path.display()));
+        Ok(())
+    }
+}
+
+fn unwritten(path: &Path, error: io::Error) -> Failure {
+    let error = anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
+    Failure::new(Exit::Unfinished, error)
+}
+
+/// What the model said last behind an entry, other than in a summary.
+fn last_text(view: &View, since: EntryId) -> &str {
+    let entries = view.transcript().entries().iter().rev();
+    let mut said = entries
+        .take_while(|entry| entry.id > since)
+        .filter_map(|entry| {
+            let Event::Response(response) = &entry.event else {
+                return None;
+            };
+            let asked = view.transcript().get(response.request)?;
+            let Event::Request(request) = &asked.event else {
+                return None;
+            };
+            let is_round = request.purpose == Purpose::Round;
+            (is_round && !response.text.trim().is_empty()).then_some(response.text.as_str())
+        });
+    said.next().unwrap_or_default()
+}
+
+/// The file, if it can be written as far as can be told before.
+fn place(path: Option<&Path>, process: &Process) -> Result<Option<PathBuf>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let wrong = |what: &str| Failure::usage(format!("{} {what}", path.display()));
+    if path.as_os_str().is_empty() {
+        return Err(Failure::usage("a file to write has no name"));
+    }
+    let whole = match &process.directory {
+        Ok(current) => current.join(path),
+        Err(_) => path.to_owned(),
+    };
+    if whole.is_dir() {
+        return Err(wrong("is a directory; name a file to write"));
+    }
+    // Named as the file system does, so that it is known again in the workspace.
+    let real = match (whole.canonicalize(), whole.parent(), whole.file_name()) {
+        (Ok(real), _, _) => Ok(real),
+        (Err(_), Some(parent), Some(name)) => parent.canonicalize().map(|real| real.join(name)),
+        (Err(error), _, _) => Err(error),
+    };
+    match real {
+        Ok(real) => Ok(Some(real)),
+        Err(error) => Err(wrong(&format!("cannot be written: {error}"))),
+    }
+}
+
+/// Writes a file whole or not at all; what is no plain file is written into.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let found = fs::metadata(path).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let parent = path.parent().unwrap_or(Path::new("."));
+    // As others would create it: the user's mask applies.
+    let mut file = tempfile::Builder::new()
+        .prefix(".undertext-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(parent)?;
+    file.write_all(bytes)?;
+    if let Some(found) = found {
+        file.as_file().set_permissions(found.permissions())?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        write(&path, b"one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        write(Path::new("/dev/null"), b"nothing").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}
