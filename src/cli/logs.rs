@@ -64,11 +64,7 @@ impl LogArgs {
 
     /// The file, as it is named from the working directory.
     pub(crate) fn path(&self, process: &Process) -> Option<PathBuf> {
-        let path = self.log_file.as_deref()?;
-        Some(match &process.directory {
-            Ok(current) => current.join(path),
-            Err(_) => path.to_owned(),
-        })
+        self.log_file.as_deref().map(|path| process.here(path))
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) mod rm;
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Sections, Sources};
@@ -176,7 +176,7 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     /// Call the run this, where runs are listed
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["resume", "continue_last"])]
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_parser = title)]
     pub(crate) name: Option<String>,
     /// Let tools see this variable of yours too; may be given several times
     #[arg(long, value_name = "NAME")]
@@ -208,6 +208,13 @@ Exit codes: 0 the model ended its work, 1 it ended without finishing, 2 wrong us
 3 a limit, 4 the provider failed for good, 5 no sandbox, 6 the transcript is damaged or in use,
 130 interrupted (Ctrl-C), 143 told to end (SIGTERM, SIGHUP). `undertext run --resume RUN` goes on
 where a run ended. Ctrl-C ends a run orderly, a second one at once; both can be taken up again.";
+
+fn title(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("a name has at least one letter"),
+        name => Ok(name.to_owned()),
+    }
+}
 
 fn rounds(text: &str) -> Result<NonZeroU32, &'static str> {
     text.parse()
@@ -397,6 +404,14 @@ impl Process {
                 .map(|(name, value)| (text(name), text(value)))
                 .collect(),
             directory: std::env::current_dir(),
+        }
+    }
+
+    /// A path that was typed here.
+    pub(crate) fn here(&self, path: &Path) -> PathBuf {
+        match &self.directory {
+            Ok(current) => current.join(path),
+            Err(_) => path.to_owned(),
         }
     }
 

@@ -63,6 +63,7 @@ impl Outputs {
                     .flatten()
                     .cloned(),
             );
+            let ours = ours.iter().map(|path| real(path)).collect();
             let before = Before::take(workspace, ours).map_err(|error| {
                 let error = anyhow::Error::new(error);
                 let error = error.context("cannot keep for --diff what the workspace holds");
@@ -151,23 +152,24 @@ fn place(path: Option<&Path>, process: &Process) -> Result<Option<PathBuf>, Fail
     if path.as_os_str().is_empty() {
         return Err(Failure::usage("a file to write has no name"));
     }
-    let whole = match &process.directory {
-        Ok(current) => current.join(path),
-        Err(_) => path.to_owned(),
-    };
+    let whole = process.here(path);
     if whole.is_dir() {
         return Err(wrong("is a directory; name a file to write"));
     }
-    // Named as the file system does, so that it is known again in the workspace.
-    let real = match (whole.canonicalize(), whole.parent(), whole.file_name()) {
-        (Ok(real), _, _) => Ok(real),
-        (Err(_), Some(parent), Some(name)) => parent.canonicalize().map(|real| real.join(name)),
-        (Err(error), _, _) => Err(error),
-    };
-    match real {
-        Ok(real) => Ok(Some(real)),
-        Err(error) => Err(wrong(&format!("cannot be written: {error}"))),
+    let parent = whole.parent().unwrap_or(&whole);
+    if let Err(error) = parent.canonicalize() {
+        return Err(wrong(&format!("cannot be written: {error}")));
     }
+    Ok(Some(real(&whole)))
+}
+
+/// The path as the file system names it, as far as it is there: so it is known again in a walk.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize()
+        .unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => real(parent).join(name),
+            _ => path.to_owned(),
+        })
 }
 
 /// Writes a file whole or not at all; what is no plain file is written into.

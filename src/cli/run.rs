@@ -66,12 +66,9 @@ async fn go(
     };
     let (agent, mut remarks) = agent(&start, &workspace, taken_up.as_ref(), process)?;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
-    let mut ours = vec![start.transcripts.clone()];
-    ours.extend(
-        args.logs
-            .path(process)
-            .and_then(|path| path.canonicalize().ok()),
-    );
+    let mut ours = vec![process.here(&start.transcripts)];
+    ours.extend(config::state_dir(&process.environment));
+    ours.extend(args.logs.path(process));
     let outputs = outputs.keep(&workspace, ours)?;
     let (mut recorder, first) = match taken_up {
         Some(recorder) => {

@@ -110,10 +110,7 @@ fn remark(what: &str, replaced: usize) -> Option<String> {
 
 /// Reads a file named from the working directory.
 fn file(path: &Path, what: &str, process: &Process) -> Result<Vec<u8>, Failure> {
-    let whole = match &process.directory {
-        Ok(current) => current.join(path),
-        Err(_) => path.to_owned(),
-    };
+    let whole = process.here(path);
     if whole.is_dir() {
         return Err(Failure::usage(format!(
             "{what} is a directory; name its files"

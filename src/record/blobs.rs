@@ -182,6 +182,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::{Attachment, Speaker, User};
 
     #[test]
     fn what_is_kept_is_read_again_and_checked() {
@@ -209,6 +210,28 @@ mod tests {
         assert!(blobs.read(digest).is_err());
         blobs.write(digest, b"output", Durability::Data).unwrap();
         assert_eq!(blobs.read(digest).unwrap().unwrap(), b"output");
+    }
+
+    #[test]
+    fn whatever_a_message_names_is_counted() {
+        let clipped = |text: &str| {
+            let blob = Some(Digest::of(text.as_bytes()));
+            Some(Clipped { bytes: 5, blob })
+        };
+        let file = |text: &str| Attachment {
+            name: "a.txt".to_owned(),
+            media: "text/plain".to_owned(),
+            text: String::new(),
+            clipped: clipped(text),
+        };
+        let mut kept = Kept::default();
+        kept.take(&Event::User(User {
+            origin: Speaker::Task,
+            text: String::new(),
+            attachments: vec![file("first"), file("second")],
+            clipped: clipped("task"),
+        }));
+        assert_eq!(kept.bytes, 15);
     }
 
     #[test]

@@ -144,7 +144,7 @@ fn what_cannot_be_handed_in_is_refused_before_anything_is_recorded() {
         &["--task-file", "missing.md"],
         &["--task-file", "a.txt", "task"],
         &["--resume", "00000000", "--name", "new"],
-        &["task", "--name", ""],
+        &["task", "--name", " "],
         &["task", "--env", "NOT_SET"],
         &["task", "--api-key-env", "SECRET_KEY", "--env", "SECRET_KEY"],
         &["task", "--diff", "."],
@@ -172,7 +172,7 @@ fn what_cannot_be_handed_in_is_refused_before_anything_is_recorded() {
     undertext: cannot read the task file: No such file or directory (os error 2)
     undertext: the argument '--task-file <FILE>' cannot be used with '[TASK]'
     undertext: the argument '--resume <RUN>' cannot be used with '--name <TEXT>'
-    undertext: a value is required for '--name <TEXT>' but none was supplied
+    undertext: invalid value ' ' for '--name <TEXT>': a name has at least one letter
     undertext: --env NOT_SET: it is not set
     undertext: --env SECRET_KEY: it holds the model's key, and what a tool prints goes into the transcript; give tools a key of their own
     undertext: . is a directory; name a file to write
@@ -251,6 +251,8 @@ fn a_run_leaves_its_last_message_and_its_changes_however_it_ends() {
         "patch",
         "--log-file",
         "log",
+        "--transcripts",
+        "../w/not/yet",
     ];
     let line = ["run", "-m", "m", "--base-url", &provider.url, "task"];
     let child = place
@@ -266,13 +268,13 @@ fn a_run_leaves_its_last_message_and_its_changes_however_it_ends() {
     let first = [left("home/last"), left("home/w/patch")];
     // The text stood in both replies before; files of the program's own are no changes.
     insta::assert_snapshot!(place.plain(&interrupted.err) + &first.concat(), @"
-    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+    run RUN: ../w/not/yet/UUID.jsonl
     server: http://HOST/v1 (no key)
     sandbox: off, tools run with your own rights
     ending the run; once more ends it at once
     /home/w/patch: changes of 2 files
     ended (interrupted): 2 rounds, 3 calls, 2,000 tokens in (0 cached), 20 out, TIME
-    to go on: undertext run --resume RUN --log-file log --base-url http://HOST/v1
+    to go on: undertext run --resume RUN --log-file log --base-url http://HOST/v1 --transcripts ../w/not/yet
     I look.diff --git a/a.txt b/a.txt
     --- a/a.txt
     +++ b/a.txt
@@ -301,14 +303,8 @@ fn a_run_leaves_its_last_message_and_its_changes_however_it_ends() {
         (3, "I look."),
         "{ran:?}"
     );
-    let nobody = [
-        "run",
-        "-m",
-        "m",
-        "--base-url",
-        "http://127.0.0.1:1/v1",
-        "task",
-    ];
+    // What was said before is not said again by a run that is taken up and told nothing.
+    let nobody = ["run", "--continue", "--base-url", "http://127.0.0.1:1/v1"];
     let retries = ["--set", "model.retries.attempts=1"];
     let ran = place.run(&[&nobody[..], &retries, &files[..2]].concat());
     assert_eq!((ran.code, left("home/last").as_str()), (4, ""));
