@@ -100,10 +100,15 @@ impl Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let exit = match &error {
-            ConfigError::Meaning(MeaningError::Sandbox(_)) => Exit::Sandbox,
+            ConfigError::Meaning(MeaningError::Sandbox(_))
+            | ConfigError::MeaningAt {
+                source: MeaningError::Sandbox(_),
+                ..
+            } => Exit::Sandbox,
             ConfigError::File { .. }
             | ConfigError::Setting { .. }
             | ConfigError::Meaning(_)
+            | ConfigError::MeaningAt { .. }
             | ConfigError::Endpoint(_) => Exit::Usage,
         };
         Self::new(exit, error)

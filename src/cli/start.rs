@@ -109,7 +109,7 @@ fn server(endpoint: &Endpoint, guessed: bool) -> String {
 }
 
 /// Refuses what the settings allow and this version does not do.
-fn spoken(settings: &Settings) -> Result<(), Failure> {
+pub(super) fn spoken(settings: &Settings) -> Result<(), Failure> {
     if settings.model.api == Api::Responses {
         return Err(Failure::usage(
             "api `responses` is not spoken by this version; set model.api to chat",
@@ -165,6 +165,7 @@ fn no_key(error: ConfigError) -> Failure {
         error @ (ConfigError::File { .. }
         | ConfigError::Setting { .. }
         | ConfigError::Meaning(_)
+        | ConfigError::MeaningAt { .. }
         | ConfigError::Endpoint(_)) => error.into(),
     }
 }

@@ -1,38 +1,50 @@
 //! The settings: what every source gives, laid over each other, checked once.
 //!
-//! Begin with [`load`]. The order is: built in, `undertext/config.yaml` of the user's, files named
+//! Begin with [`load`]; [`Layers`] keeps the sources apart and says which of them set a key. The order is: built in, `undertext/config.yaml` of the user's, files named
 //! on the command line, variables such as `UNDERTEXT_MODEL__NAME`, `--set`, flags. Nothing is read
 //! from the workspace, and the environment arrives as an argument. Keys of providers are never
 //! settings: only the name of the variable that holds one is.
 
-mod section;
+mod given;
 mod value;
+mod section;
+mod wrong;
 mod read;
 mod settings;
 mod server;
+mod layers;
+mod schema;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use read::{ConfigError, MeaningError, Place, Wrong};
+pub use given::Given;
+pub use layers::{InForce, Layers, Origin, Source};
+pub use read::{ConfigError, MeaningError, Place, mistaken};
+pub use schema::schema;
 pub use section::{
-    AutoSection, CompactToolSection, CompactionSection, Given, InstructionsSection, LimitsSection,
+    AutoSection, CompactToolSection, CompactionSection, InstructionsSection, LimitsSection,
     MicroSection, ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection,
     Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
 pub use settings::{InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts};
 pub use value::{
-    Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd, ValueError,
+    Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode, Temperature, Usd,
+    ValueError,
 };
+pub use wrong::Wrong;
 
 /// The variables of the process.
 pub type Environment = BTreeMap<String, String>;
 
 /// The public address of the default server.
 pub const PUBLIC_SERVER: &str = "https://api.openai.com/v1";
+
+/// Every key with its default and a line of comment: what a `config.yaml` begins as.
+pub const EXAMPLE: &str = include_str!("../../config.yaml.example");
 
 /// Where settings come from, beside the user's own file.
 #[derive(Clone, Debug, Default)]
@@ -49,21 +61,7 @@ pub struct Sources {
 
 /// Reads every source and lays them over each other.
 pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
-    let own = own_file(&sources.environment)
-        .map(|path| read::file_if_there(&path))
-        .transpose()?
-        .flatten();
-    let mut merged = own.unwrap_or_default();
-    for path in &sources.files {
-        merged = server_together(read::file(path)?, merged);
-    }
-    merged = server_together(read::variables(&sources.environment)?, merged);
-    let mut line = Sections::default();
-    for assignment in &sources.set {
-        line = read::assignment(assignment)?.over(line);
-    }
-    line = sources.flags.clone().over(line);
-    Settings::resolve(server_together(line, merged))
+    Layers::read(sources)?.settings()
 }
 
 /// The user's own file: `undertext/config.yaml` below `XDG_CONFIG_HOME` or `~/.config`.
@@ -86,13 +84,4 @@ fn below_home(environment: &Environment, variable: &str, usual: &str) -> Option<
     };
     let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(usual)))?;
     Some(base.join("undertext"))
-}
-
-/// Lays a source over those below. A key belongs to the server it was set for: a source that
-/// names a server without a key's variable takes the one from below away.
-fn server_together(source: Sections, mut below: Sections) -> Sections {
-    if source.model.base_url.is_given() {
-        below.model.api_key_env = Given::default();
-    }
-    source.over(below)
 }

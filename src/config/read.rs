@@ -5,7 +5,8 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::config::{EndpointError, Environment, Sections};
+use crate::config::wrong::{Wrong, wrong};
+use crate::config::{EndpointError, Environment, Origin, Sections};
 
 /// The largest file that is read, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -32,6 +33,14 @@ pub enum ConfigError {
     /// Settings contradict each other, or mean nothing.
     #[error("settings cannot be used")]
     Meaning(#[from] MeaningError),
+    /// The same, of a setting that stands there.
+    #[error("setting in {place} cannot be used")]
+    MeaningAt {
+        /// Where.
+        place: Origin,
+        /// What.
+        source: MeaningError,
+    },
     /// There is no key for the server.
     #[error("cannot ask the server")]
     Endpoint(#[from] EndpointError),
@@ -46,12 +55,31 @@ pub enum MeaningError {
     /// Some prices are known and some are not.
     #[error("`model.prices` needs both `input` and `output`")]
     HalfPrices,
+    /// One response may fill the whole window.
+    #[error(
+        "`model.max_output_tokens` is {output}, which leaves nothing of `model.context_window`, \
+         {window}, to ask with"
+    )]
+    OutputFillsWindow {
+        /// The window.
+        window: u64,
+        /// The most tokens of one response.
+        output: u64,
+    },
+    /// The context would be compacted before anything is in it.
+    #[error(
+        "`compaction.auto.trigger_ratio` must be more than 0; `enabled: false` switches it off"
+    )]
+    NoTrigger,
     /// A limit counts what has no price.
     #[error("`limits.cost` needs `model.prices`, without which no cost is counted")]
     CostWithoutPrices,
     /// What should name a variable does not look like a name, and may be a key.
     #[error("`model.api_key_env` takes the NAME of a variable, not a key")]
     KeyVariable,
+    /// The address of the usual server is none.
+    #[error("variable OPENAI_BASE_URL is `{0}`, but must begin with http:// or https://")]
+    UsualAddress(String),
     /// A server's address is none.
     #[error("`model.base_url` is `{0}`, but must begin with http:// or https://")]
     Address(String),
@@ -63,6 +91,23 @@ pub enum MeaningError {
         "neither XDG_STATE_HOME nor HOME says where transcripts go; name a directory with --transcripts"
     )]
     NoTranscripts,
+}
+
+impl MeaningError {
+    /// The key or section at fault, if it is one.
+    pub(crate) fn key(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoSuchRule(_) => "compaction.default_rule",
+            Self::HalfPrices => "model.prices",
+            Self::OutputFillsWindow { .. } => "model.max_output_tokens",
+            Self::NoTrigger => "compaction.auto.trigger_ratio",
+            Self::CostWithoutPrices => "limits.cost",
+            Self::KeyVariable => "model.api_key_env",
+            Self::Address(_) => "model.base_url",
+            Self::Sandbox(_) => "sandbox.mode",
+            Self::UsualAddress(_) | Self::NoTranscripts => return None,
+        })
+    }
 }
 
 /// Where in a source something is wrong.
@@ -104,60 +149,35 @@ fn without_secret(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// A key that is not known.
-    #[error("unknown key `{key}`{}", hint(nearest.as_deref(), known))]
-    Key {
-        /// The key.
-        key: String,
-        /// The known one that looks most like it.
-        nearest: Option<String>,
-        /// All that are known in its place.
-        known: Vec<&'static str>,
-    },
-    /// A word that is not known.
-    #[error("unknown word `{word}`{}", hint(None, known))]
-    Word {
-        /// The word.
-        word: String,
-        /// All that are known in its place.
-        known: Vec<&'static str>,
-    },
-    /// A key that stands twice.
-    #[error("`{0}` stands here twice")]
-    Twice(String),
-    /// A section is not one.
-    #[error("keys must stand here, such as `name: value`")]
-    NoSection,
-    /// An assignment is none.
-    #[error("a setting is given as key=value, such as model.name=gpt-5")]
-    NoAssignment,
-    /// Anything else, in the words of the reader.
-    #[error("{0}")]
-    Value(String),
-}
-
-fn hint(nearest: Option<&str>, known: &[&str]) -> String {
-    match nearest {
-        Some(key) => format!(", did you mean `{key}`?"),
-        None if known.is_empty() => String::new(),
-        None => format!(", known here: {}", known.join(", ")),
-    }
-}
-
 /// Reads a file that must be there.
 pub(crate) fn file(path: &Path) -> Result<Sections, ConfigError> {
-    let text = text(path).map_err(|source| ConfigError::File {
+    let bytes = bytes(path).map_err(|source| ConfigError::File {
         path: path.to_owned(),
         source,
     })?;
-    let sections = sections(&text).map_err(|(source, at)| ConfigError::Setting {
-        place: Place::File(path.to_owned(), at),
-        source,
-    })?;
-    Ok(with_files_beside(path, sections))
+    let not_text = |error: std::str::Utf8Error| {
+        let before = str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default();
+        let column = column.chars().count() + 1;
+        ConfigError::Setting {
+            place: Place::File(path.to_owned(), Some((line as u64, column as u64))),
+            source: Wrong::value("what stands here is not UTF-8"),
+        }
+    };
+    text_of(str::from_utf8(&bytes).map_err(not_text)?, path)
+}
+
+/// Reads the text of a file.
+pub(crate) fn text_of(text: &str, path: impl Into<PathBuf>) -> Result<Sections, ConfigError> {
+    let path = path.into();
+    match sections(text) {
+        Ok(sections) => Ok(with_files_beside(&path, sections)),
+        Err((source, at)) => Err(ConfigError::Setting {
+            place: Place::File(path, at),
+            source,
+        }),
+    }
 }
 
 /// The same, where a relative file of instructions counts from the directory of this file.
@@ -179,42 +199,53 @@ pub(crate) fn file_if_there(path: &Path) -> Result<Option<Sections>, ConfigError
     }
 }
 
-fn text(path: &Path) -> io::Result<String> {
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     // Judged before it is opened: to open a pipe would wait for its other end.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("not a file"));
     }
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let limit = FILE_BYTES + 1;
     std::fs::File::open(path)?
         .take(limit)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 == limit {
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == limit {
         return Err(io::Error::other("larger than 1 MiB"));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 /// Reads every variable that is a setting: those with two underscores in a row, since every key
 /// stands in a section.
-pub(crate) fn variables(environment: &Environment) -> Result<Sections, ConfigError> {
-    let mut merged = Sections::default();
-    for (name, value) in environment {
-        let Some(key) = name.strip_prefix("UNDERTEXT_") else {
-            continue;
-        };
+pub(crate) fn variables(
+    environment: &Environment,
+) -> impl Iterator<Item = (String, Result<Sections, ConfigError>)> {
+    environment.iter().filter_map(|(name, value)| {
+        let key = name.strip_prefix("UNDERTEXT_")?;
         if !key.contains("__") {
-            continue;
+            return None;
         }
         let path = key.to_lowercase().replace("__", ".");
-        let source = nested(&path, value).map_err(|source| ConfigError::Setting {
+        let given = nested(&path, value).map_err(|source| ConfigError::Setting {
             place: Place::Variable(name.clone()),
             source,
-        })?;
-        merged = source.over(merged);
-    }
-    Ok(merged)
+        });
+        Some((name.clone(), given))
+    })
+}
+
+/// The variables that look like settings with single underscores between the levels, which are not
+/// read, and how each would be.
+pub fn mistaken(environment: &Environment) -> Vec<(String, String)> {
+    let keys = Sections::all_keys();
+    let meant = |name: &String| {
+        let said = name.strip_prefix("UNDERTEXT_")?.to_lowercase();
+        let key = keys.iter().find(|key| key.replace('.', "_") == said)?;
+        let meant = format!("UNDERTEXT_{}", key.replace('.', "__").to_uppercase());
+        Some((name.clone(), meant))
+    };
+    environment.keys().filter_map(meant).collect()
 }
 
 /// Reads the `key=value` of a `--set`.
@@ -253,137 +284,17 @@ type Found = (Wrong, Option<(u64, u64)>);
 
 fn sections(yaml: &str) -> Result<Sections, Found> {
     let options = serde_saphyr::options! { with_snippet: false };
-    serde_saphyr::from_str_with_options::<Sections>(yaml, options)
-        .map(Sections::with_folded_names)
+    serde_saphyr::from_str_with_options::<Option<Sections>>(yaml, options)
+        .map(|sections| sections.unwrap_or_default().with_folded_names())
         .map_err(|error| {
             let place = error.location().filter(|at| at.line() > 0);
             (wrong(&error), place.map(|at| (at.line(), at.column())))
         })
 }
 
-/// Says in our words what the reader of YAML found.
-fn wrong(error: &serde_saphyr::Error) -> Wrong {
-    use serde_saphyr::Error;
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "another crate's enum, which adds variants"
-    )]
-    match error.without_snippet() {
-        Error::SerdeUnknownField {
-            field, expected, ..
-        } => Wrong::Key {
-            key: field.clone(),
-            nearest: nearest(field, expected),
-            known: expected.clone(),
-        },
-        Error::SerdeUnknownVariant {
-            variant, expected, ..
-        } => Wrong::Word {
-            word: variant.clone(),
-            known: expected.clone(),
-        },
-        Error::DuplicateMappingKey { key: Some(key), .. } => Wrong::Twice(key.clone()),
-        Error::Unexpected { expected, .. } if *expected == "mapping start" => Wrong::NoSection,
-        Error::InvalidScalar { ty, .. } => Wrong::Value(match *ty {
-            "bool" | "boolean" => "true or false must stand here".to_owned(),
-            ty if ty.starts_with('f') => "a number must stand here".to_owned(),
-            ty if ty.starts_with('u') => {
-                "a whole number that is not negative must stand here".to_owned()
-            }
-            ty => format!("not a valid {ty}"),
-        }),
-        Error::SerdeInvalidValue { expected, .. } if expected.starts_with("a nonzero") => {
-            Wrong::Value("at least 1 must stand here".to_owned())
-        }
-        other => {
-            let text = other.to_string();
-            let end = text.rfind(" at line ").unwrap_or(text.len());
-            Wrong::Value(text[..end].to_owned())
-        }
-    }
-}
-
-/// The known key that looks most like this one: a neighbour, or the whole path of one that stands
-/// elsewhere.
-fn nearest(key: &str, neighbours: &[&str]) -> Option<String> {
-    if let Some(near) = similar::get_close_matches(key, neighbours, 1, 0.7).first() {
-        return Some((*near).to_owned());
-    }
-    Sections::all_keys()
-        .into_iter()
-        .find(|path| path.rsplit('.').next() == Some(key))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(yaml: &str, expected: &str) {
-        let (wrong, at) = sections(yaml).unwrap_err();
-        let place = Place::File("config.yaml".into(), at);
-        assert_eq!(format!("{place}: {wrong}"), expected, "{yaml:?}");
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_its_place() {
-        check(
-            "compaction:\n  micro:\n    keep_recnt: 5\n",
-            "config.yaml:3:5: unknown key `keep_recnt`, did you mean `keep_recent`?",
-        );
-        check(
-            "keep_recent: 5\n",
-            "config.yaml:1:1: unknown key `keep_recent`, did you mean \
-             `compaction.micro.keep_recent`?",
-        );
-        check(
-            "sandbox: { zzz: 1 }",
-            "config.yaml:1:12: unknown key `zzz`, known here: mode",
-        );
-        check(
-            "compaction: { estimate: exact }",
-            "config.yaml:1:25: unknown word `exact`, known here: calibrated, chars",
-        );
-        check(
-            "limits: { rounds: 5, rounds: 6 }",
-            "config.yaml:1:22: `rounds` stands here twice",
-        );
-        check(
-            "model: gpt-5",
-            "config.yaml:1:8: keys must stand here, such as `name: value`",
-        );
-        check(
-            "limits: { rounds: -1 }",
-            "config.yaml:1:19: a whole number that is not negative must stand here",
-        );
-        check(
-            "limits: { wall_time: 90 }",
-            "config.yaml:1:22: `90` needs a unit, such as 90s or 90m",
-        );
-        check(
-            "limits: { cost: -2 }",
-            "config.yaml:1:17: -2 is no price in US dollars",
-        );
-        check(
-            "compaction:\n\tenabled: true\n",
-            "config.yaml:2:2: tabs disallowed within this context (block indentation)",
-        );
-        check(
-            "tools: { Bash: { compaction: { requests: keep } } }",
-            "config.yaml:1:32: unknown key `requests`, did you mean `request`?",
-        );
-    }
-
-    #[test]
-    fn an_empty_file_and_an_empty_section_give_nothing() {
-        for yaml in [
-            "",
-            "# nothing\n",
-            "model:\n",
-            "model:\n  # name: x\nlimits:\n",
-        ] {
-            assert_eq!(sections(yaml), Ok(Sections::default()), "{yaml:?}");
-        }
-    }
 
     #[test]
     fn a_value_stays_below_its_key() {

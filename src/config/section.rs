@@ -7,63 +7,14 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
+use crate::config::given::{Given, Stated};
 use crate::config::value::{
-    Duration, Finite, HintChoice, Keeping, Ratio, SummaryChoice, SyncMode, Usd,
+    Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode, Temperature, Usd,
 };
 use crate::setup::{Api, EstimateRule, OnFailure};
-
-/// A value that a source gives, or does not. A given `null` is a value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Given<T>(Option<T>);
-
-impl<T> Given<T> {
-    /// A value that is given.
-    pub fn value(value: T) -> Self {
-        Self(Some(value))
-    }
-
-    /// Whether there is one.
-    pub fn is_given(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// The value, if it is given.
-    pub fn get(self) -> Option<T> {
-        self.0
-    }
-
-    /// This value, or else the one of a source below.
-    #[must_use]
-    pub fn or(self, below: Self) -> Self {
-        Self(self.0.or(below.0))
-    }
-
-    /// The value as another type.
-    pub fn map<U>(self, into: impl FnOnce(T) -> U) -> Given<U> {
-        Given(self.0.map(into))
-    }
-
-    /// Replaces the target if the value is given.
-    pub fn put(self, target: &mut T) {
-        if let Some(value) = self.0 {
-            *target = value;
-        }
-    }
-}
-
-impl<T> Default for Given<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::deserialize(deserializer).map(Self::value)
-    }
-}
 
 /// Reads a section; one whose keys are all commented out is empty.
 fn or_empty<'de, T, D>(deserializer: D) -> Result<T, D::Error>
@@ -72,6 +23,17 @@ where
     D: Deserializer<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads the sections below names, each of which may be empty as well.
+fn or_empty_each<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    T: Deserialize<'de> + Default,
+    D: Deserializer<'de>,
+{
+    let named: BTreeMap<String, Option<T>> = or_empty(deserializer)?;
+    let section = |(name, section): (String, Option<T>)| (name, section.unwrap_or_default());
+    Ok(named.into_iter().map(section).collect())
 }
 
 /// Declares a section: its keys, the sections in it, and the maps from names to sections in it.
@@ -83,13 +45,13 @@ macro_rules! section {
         $(maps { $($(#[$map_meta:meta])* $map:ident: $named_section:ty,)* })?
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct $section {
             $($($(#[$key_meta])* pub $key: Given<$value>,)*)?
             $($($(#[$inner_meta])* #[serde(deserialize_with = "or_empty")]
             pub $inner: $inner_section,)*)?
-            $($($(#[$map_meta])* #[serde(deserialize_with = "or_empty")]
+            $($($(#[$map_meta])* #[serde(deserialize_with = "or_empty_each")]
             pub $map: BTreeMap<String, $named_section>,)*)?
         }
 
@@ -119,6 +81,15 @@ macro_rules! section {
                     &format!("{path}{}.", stringify!($inner)), list);)*)?
                 $($(<$named_section>::list_keys(
                     &format!("{path}{}.<name>.", stringify!($map)), list);)*)?
+            }
+
+            /// Adds every key that is given from here down, in the order in which keys are declared.
+            fn list_given(&self, path: &[&str], list: &mut Vec<Stated>) {
+                $($(list.extend(self.$key.stated(&[path, &[stringify!($key)]].concat()));)*)?
+                $($(self.$inner.list_given(&[path, &[stringify!($inner)]].concat(), list);)*)?
+                $($(for (name, section) in &self.$map {
+                    section.list_given(&[path, &[stringify!($map), name]].concat(), list);
+                })*)?
             }
         }
     };
@@ -155,6 +126,13 @@ impl Sections {
         list
     }
 
+    /// Every key that is given, in the order in which keys are declared.
+    pub(crate) fn all_given(&self) -> Vec<Stated> {
+        let mut list = Vec::new();
+        self.list_given(&[], &mut list);
+        list
+    }
+
     /// The same with the names of tools in lower case: they are found whatever case they are
     /// written in, since the names of variables have but one.
     #[must_use]
@@ -188,7 +166,7 @@ section! {
         /// The most tokens of one response.
         max_output_tokens: Option<NonZeroU64>,
         /// The sampling temperature.
-        temperature: Option<Finite>,
+        temperature: Option<Temperature>,
         /// How hard the model should think, in the provider's words.
         reasoning_effort: Option<String>,
     }
@@ -222,11 +200,11 @@ section! {
     TimeoutsSection
     keys {
         /// For a connection.
-        connect: Duration,
+        connect: Lasting,
         /// Without any byte.
-        bytes: Duration,
+        bytes: Lasting,
         /// Without text, reasoning or calls.
-        progress: Duration,
+        progress: Lasting,
     }
 }
 
@@ -368,7 +346,7 @@ section! {
         /// The most money, in US dollars.
         cost: Option<Usd>,
         /// The longest time.
-        wall_time: Option<Duration>,
+        wall_time: Option<Lasting>,
         /// The longest text that is taken in, in characters.
         text_chars: NonZeroU64,
         /// The longest result of one call, in characters.

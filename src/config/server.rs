@@ -67,6 +67,11 @@ impl Settings {
             })
         };
         let usual = variable("OPENAI_BASE_URL").map(|url| url.trim_end_matches('/').to_owned());
+        if let (None, Some(url)) = (&self.server.base_url, &usual)
+            && check_address(url).is_err()
+        {
+            return Err(MeaningError::UsualAddress(public_part(url)).into());
+        }
         let (base_url, named) = match (&self.server.base_url, &self.server.api_key_env) {
             (Some(url), named) => (url.trim_end_matches('/').to_owned(), named.as_deref()),
             (None, named) => {
@@ -92,7 +97,7 @@ impl Settings {
 }
 
 /// The name of a variable as it may be shown: what has small letters may be a key after all.
-fn shown(name: &str) -> &str {
+pub(crate) fn shown(name: &str) -> &str {
     if name.contains(|c: char| c.is_ascii_lowercase()) {
         "named by api_key_env"
     } else {

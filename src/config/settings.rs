@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::given::Given;
 use crate::config::read::{ConfigError, MeaningError};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
-use crate::config::section::{Given, InstructionsSection, RuleSection, Sections};
+use crate::config::section::{InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
-use crate::config::value::{self, HintChoice, Keeping, Usd};
+use crate::config::value::{HintChoice, Keeping, Lasting, Usd};
 use crate::config::{Environment, state_dir};
 use crate::exchange::Hint;
 use crate::model::Timeouts;
@@ -125,14 +126,20 @@ impl Settings {
             return Err(MeaningError::CostWithoutPrices.into());
         }
         let summary = compaction.summary.clone();
-        summary.model.put(&mut settings.model.summary);
-        summary.fallback_model.put(&mut settings.model.fallback);
+        let writer = summary.model.map(not_blank);
+        writer.put(&mut settings.model.summary);
+        let fallback = summary.fallback_model.map(not_blank);
+        fallback.put(&mut settings.model.fallback);
         put_compaction(compaction, &mut settings.policy.compaction);
         let Compaction {
             default_rule,
+            auto,
             rules,
             ..
         } = &settings.policy.compaction;
+        if auto.trigger_ratio <= 0.0 {
+            return Err(MeaningError::NoTrigger.into());
+        }
         if !rules.contains_key(default_rule) {
             return Err(MeaningError::NoSuchRule(default_rule.clone()).into());
         }
@@ -151,7 +158,9 @@ impl Settings {
             })
             .collect();
         put_instructions(instructions, &mut settings.instructions);
-        transcripts.dir.put(&mut settings.transcripts.dir);
+        let dir = transcripts.dir;
+        let dir = dir.map(|dir| dir.filter(|dir| !dir.as_os_str().is_empty()));
+        dir.put(&mut settings.transcripts.dir);
         let sync = transcripts.sync.map(Durability::from);
         sync.put(&mut settings.transcripts.sync);
         Ok(settings)
@@ -175,7 +184,7 @@ impl Settings {
         let model = &mut self.model;
         name.map(not_blank).put(&mut model.name);
         api.put(&mut model.api);
-        profile.put(&mut model.profile);
+        profile.map(not_blank).put(&mut model.profile);
         context_window
             .map(|window| window.map(u64::from))
             .put(&mut model.window);
@@ -185,7 +194,14 @@ impl Settings {
         temperature
             .map(|number| number.map(|number| number.0))
             .put(&mut model.parameters.temperature);
-        reasoning_effort.put(&mut model.parameters.reasoning_effort);
+        let effort = reasoning_effort.map(not_blank);
+        effort.put(&mut model.parameters.reasoning_effort);
+
+        if let (Some(window), Some(output)) = (model.window, model.parameters.max_output_tokens)
+            && output >= window
+        {
+            return Err(MeaningError::OutputFillsWindow { window, output }.into());
+        }
 
         base_url.map(not_blank).put(&mut self.server.base_url);
         api_key_env.map(not_blank).put(&mut self.server.api_key_env);
@@ -200,7 +216,7 @@ impl Settings {
         }
 
         let times = &mut self.timeouts;
-        let time = |given: Given<value::Duration>| given.map(|time| Duration::from_millis(time.0));
+        let time = |given: Given<Lasting>| given.map(|time| Duration::from_millis(time.0.0));
         time(timeouts.connect).put(&mut times.connect);
         time(timeouts.bytes).put(&mut times.bytes);
         time(timeouts.progress).put(&mut times.progress);
@@ -294,7 +310,7 @@ fn put_limits(section: LimitsSection, limits: &mut Limits) {
     cost.map(|usd| usd.map(|usd| usd.0))
         .put(&mut limits.cost_usd_micro);
     wall_time
-        .map(|time| time.map(|time| time.0))
+        .map(|time| time.map(|time| time.0.0))
         .put(&mut limits.wall_time_ms);
     text_chars.map(u64::from).put(&mut limits.text_chars);
     result_chars.map(u64::from).put(&mut limits.result_chars);
@@ -363,7 +379,8 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
         .max_tokens
         .map(u64::from)
         .put(&mut target.max_tokens);
-    summary.instructions.put(&mut target.instructions);
+    let words = summary.instructions.map(not_blank);
+    words.put(&mut target.instructions);
 
     let target = &mut compaction.tool;
     tool.enabled.put(&mut target.enabled);

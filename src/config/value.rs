@@ -1,9 +1,13 @@
 //! The kinds of values that `config.yaml` knows beside numbers and texts.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::exchange::{Hint, Treatment};
 use crate::record::Durability;
@@ -11,6 +15,37 @@ use crate::record::Durability;
 /// A length of time, written `250ms`, `90s`, `5m` or `1h30m`, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duration(pub u64);
+
+/// The units of time, in milliseconds.
+const UNITS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1_000),
+    ("ms", 1),
+];
+
+/// How a length of time is written.
+const LENGTH: &str = "^([0-9]+(ms|s|m|h|d))+$";
+
+/// Says in JSON Schema what may stand for a value.
+macro_rules! schema {
+    ($type:ident: $schema:tt) => {
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
 
 /// A text is not a value of the kind it should be.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -24,9 +59,12 @@ pub enum ValueError {
     /// Not a part of one.
     #[error("{0} is not between 0 and 1")]
     Ratio(f64),
-    /// Infinite, or not a number.
-    #[error("a finite number must stand here")]
-    NotFinite,
+    /// No time at all where some must pass.
+    #[error("`{0}` is no time at all; it must be longer")]
+    NoTime(String),
+    /// Not a temperature.
+    #[error("{0} is no temperature, such as 0 or 0.7")]
+    Temperature(f64),
     /// No sum of money.
     #[error("{0} is no price in US dollars")]
     Usd(f64),
@@ -54,14 +92,7 @@ fn parts(text: &str) -> Option<u64> {
         let (number, after) = rest.split_at(digits);
         let letters = after.bytes().take_while(u8::is_ascii_lowercase).count();
         let (unit, after) = after.split_at(letters);
-        let ms = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
+        let (_, ms) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
         let part = number.parse::<u64>().ok()?.checked_mul(ms)?;
         total = Some(total.unwrap_or(0).checked_add(part)?);
         rest = after;
@@ -77,8 +108,48 @@ impl<'de> Deserialize<'de> for Duration {
     }
 }
 
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        for (unit, ms) in UNITS {
+            if rest >= ms {
+                write!(f, "{}{unit}", rest / ms)?;
+                rest %= ms;
+            }
+        }
+        if self.0 == 0 {
+            f.write_str("0s")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+schema!(Duration: {"type": "string", "format": "duration", "pattern": LENGTH});
+
+/// A length of time that is not nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Lasting(pub Duration);
+
+impl<'de> Deserialize<'de> for Lasting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse().map_err(de::Error::custom)? {
+            Duration(0) => Err(de::Error::custom(ValueError::NoTime(text))),
+            time => Ok(Self(time)),
+        }
+    }
+}
+
+schema!(Lasting: {"type": "string", "format": "duration", "pattern": LENGTH});
+
 /// A part of something, from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio(pub f64);
 
 impl<'de> Deserialize<'de> for Ratio {
@@ -92,20 +163,24 @@ impl<'de> Deserialize<'de> for Ratio {
     }
 }
 
-/// A number that is neither infinite nor none at all.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finite(pub f64);
+schema!(Ratio: {"type": "number", "minimum": 0, "maximum": 1});
 
-impl<'de> Deserialize<'de> for Finite {
+/// A sampling temperature: a number that is neither negative nor infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Temperature(pub f64);
+
+impl<'de> Deserialize<'de> for Temperature {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = f64::deserialize(deserializer)?;
-        if number.is_finite() {
+        if number.is_finite() && number >= 0.0 {
             Ok(Self(number))
         } else {
-            Err(de::Error::custom(ValueError::NotFinite))
+            Err(de::Error::custom(ValueError::Temperature(number)))
         }
     }
 }
+
+schema!(Temperature: {"type": "number", "minimum": 0});
 
 /// Money, written in US dollars, in micro-dollars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,8 +207,20 @@ impl<'de> Deserialize<'de> for Usd {
     }
 }
 
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "sums of money have far fewer digits"
+        )]
+        serializer.serialize_f64(self.0 as f64 / 1e6)
+    }
+}
+
+schema!(Usd: {"type": "number", "minimum": 0, "maximum": 1e9});
+
 /// Whether something stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeping {
     /// It stays.
@@ -148,17 +235,45 @@ pub struct SummaryChoice(pub bool);
 
 impl<'de> Deserialize<'de> for SummaryChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Nothing {}
-        Ok(Self(
-            Option::<Nothing>::deserialize(deserializer)?.is_some(),
-        ))
+        deserializer.deserialize_any(SummaryVisitor)
     }
 }
 
+struct SummaryVisitor;
+
+impl<'de> Visitor<'de> for SummaryVisitor {
+    type Value = SummaryChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{} for a summary or null for none")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(SummaryChoice(false))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        match map.next_key::<String>()? {
+            None => Ok(SummaryChoice(true)),
+            Some(key) => Err(de::Error::unknown_field(&key, &[])),
+        }
+    }
+}
+
+impl Serialize for SummaryChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0 {
+            serializer.serialize_map(Some(0))?.end()
+        } else {
+            serializer.serialize_unit()
+        }
+    }
+}
+
+schema!(SummaryChoice: {"type": ["object", "null"], "additionalProperties": false});
+
 /// How hard a transcript is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMode {
     /// What must be durable before an effect is synced to the disk.
@@ -197,6 +312,9 @@ impl HintChoice {
 
 const WORDS: &[&str] = &["keep", "strip", "strip-requests", "strip-responses", "omit"];
 
+/// The words for one half.
+const TREATMENTS: &[&str] = &["keep", "strip", "omit"];
+
 struct HintVisitor;
 
 impl<'de> Visitor<'de> for HintVisitor {
@@ -233,6 +351,43 @@ impl<'de> Visitor<'de> for HintVisitor {
         Ok(choice)
     }
 }
+
+impl Serialize for HintChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let word = match (self.request, self.response) {
+            (Some(Treatment::Keep), Some(Treatment::Keep)) => Some("keep"),
+            (Some(Treatment::Strip), Some(Treatment::Strip)) => Some("strip"),
+            (Some(Treatment::Strip), Some(Treatment::Keep)) => Some("strip-requests"),
+            (Some(Treatment::Keep), Some(Treatment::Strip)) => Some("strip-responses"),
+            (Some(Treatment::Omit), Some(Treatment::Omit)) => Some("omit"),
+            _ => None,
+        };
+        if let Some(word) = word {
+            return serializer.serialize_str(word);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        for (half, treatment) in [("request", self.request), ("response", self.response)] {
+            if let Some(treatment) = treatment {
+                map.serialize_entry(half, &treatment)?;
+            }
+        }
+        map.end()
+    }
+}
+
+schema!(HintChoice: {
+    "anyOf": [
+        {"type": "string", "enum": WORDS},
+        {
+            "type": "object",
+            "properties": {
+                "request": {"type": "string", "enum": TREATMENTS},
+                "response": {"type": "string", "enum": TREATMENTS}
+            },
+            "additionalProperties": false
+        }
+    ]
+});
 
 impl<'de> Deserialize<'de> for HintChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
