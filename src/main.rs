@@ -50,6 +50,8 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Print(args) => cli::print::print(args, process, term),
         Command::Replay(args) => cli::replay::replay(args, process, term),
         Command::Rm(args) => cli::rm::rm(args, process, term),
+        Command::Config(args) => cli::config::config(args, process, term),
+        Command::Completions(args) => cli::completions::completions(args, term),
     }
 }
 

@@ -28,6 +28,8 @@ mod sent;
 pub(crate) mod print;
 pub(crate) mod replay;
 pub(crate) mod rm;
+pub(crate) mod config;
+pub(crate) mod completions;
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU32;
@@ -37,6 +39,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Sections, Sources};
 
+use crate::cli::completions::CompletionsArgs;
+use crate::cli::config::ConfigArgs;
 use crate::cli::logs::LogArgs;
 use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
@@ -59,17 +63,19 @@ const HELP: &str = "\
 Usage: undertext COMMAND [OPTIONS]
 
 Do:
-  run      Give a task to a model and let it work with tools until it is done
-  demo     Watch a full run without key or network
+  run          Give a task to a model and let it work with tools until it is done
+  demo         Watch a full run without key or network
 
 Look:
-  list     List the runs
-  show     See one run at a glance
-  print    Read a run from its beginning
-  replay   Rebuild what was sent, round by round, and verify it
+  list         List the runs
+  show         See one run at a glance
+  print        Read a run from its beginning
+  replay       Rebuild what was sent, round by round, and verify it
 
 Set up:
-  rm       Delete runs for good
+  config       Write, check and show your settings
+  completions  Write what your shell needs to complete command lines
+  rm           Delete runs for good
 
 Options:
 {options}
@@ -93,6 +99,10 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// Write, check and show your settings
+    Config(ConfigArgs),
+    /// Write what your shell needs to complete command lines
+    Completions(CompletionsArgs),
     /// Delete runs for good
     Rm(RmArgs),
 }
@@ -140,61 +150,76 @@ pub(crate) struct RunArgs {
     pub(crate) task: Option<String>,
     /// The model, as the server knows it
     #[arg(short, long, value_name = "NAME")]
+    #[arg(help_heading = "Model")]
     pub(crate) model: Option<String>,
     #[arg(long, value_name = "URL")]
     #[arg(help = "The server [default: $OPENAI_BASE_URL or https://api.openai.com/v1]")]
+    #[arg(help_heading = "Model")]
     pub(crate) base_url: Option<String>,
     #[arg(long, value_name = "NAME")]
     #[arg(help = "The variable with its key [default: OPENAI_API_KEY; none with --base-url]")]
+    #[arg(help_heading = "Model")]
     pub(crate) api_key_env: Option<String>,
     /// Where the model works [default: the current directory]
     #[arg(short = 'C', long, value_name = "DIR")]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) workspace: Option<PathBuf>,
     /// Take up this run again; a task is what you say next
     #[arg(long, value_name = "RUN", conflicts_with = "continue_last")]
+    #[arg(help_heading = "Task")]
     pub(crate) resume: Option<String>,
     /// Take up the newest run of this workspace again
     #[arg(long = "continue")]
+    #[arg(help_heading = "Task")]
     pub(crate) continue_last: bool,
     /// Use this file's text in place of the built-in system text
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) instructions: Option<PathBuf>,
     /// Say this behind the system text and the project's AGENTS.md
     #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) append_instructions: Option<String>,
     /// End after this many requests, resumable [default: 500]
     #[arg(long, value_name = "N", value_parser = rounds)]
+    #[arg(help_heading = "Limits")]
     pub(crate) max_rounds: Option<NonZeroU32>,
     /// What tools may do; for now only `off`: they run with your own rights
     #[arg(long, value_name = "MODE")]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) sandbox: Option<String>,
     /// Take up a damaged transcript with what is left of it; what is not is noted
     #[arg(long)]
+    #[arg(help_heading = "Task")]
     pub(crate) accept_damage: bool,
     /// Write one JSON object a line: first the run, then its entries, last the totals
     #[arg(long)]
+    #[arg(help_heading = "Output")]
     pub(crate) json: bool,
     /// Call the run this, where runs are listed
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["resume", "continue_last"])]
     #[arg(value_parser = title)]
+    #[arg(help_heading = "Task")]
     pub(crate) name: Option<String>,
     /// Let tools see this variable of yours too; may be given several times
     #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) env: Vec<String>,
     /// Work where another run is at work as well
     #[arg(long)]
+    #[arg(help_heading = "Workspace and tools")]
     pub(crate) share_workspace: bool,
     /// What is handed in.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Task")]
     pub(crate) files: TaskArgs,
     /// What is left for whoever began the run.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub(crate) outputs: OutputArgs,
     /// How much is said.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub(crate) logs: LogArgs,
     /// Where settings come from.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Settings")]
     pub(crate) settings: SettingArgs,
 }
 
@@ -463,7 +488,7 @@ mod tests {
         let own = |command: &&clap::Command| command.get_name() != "help";
         for command in cli.get_subcommands().filter(own) {
             let line = format!(
-                "\n  {:8} {}\n",
+                "\n  {:12} {}\n",
                 command.get_name(),
                 command.get_about().unwrap()
             );

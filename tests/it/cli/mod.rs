@@ -9,6 +9,7 @@ mod instructions;
 mod flags;
 mod lock;
 mod rm;
+mod config;
 
 use std::fs;
 use std::path::PathBuf;
