@@ -113,7 +113,7 @@ section! {
         transcripts: TranscriptsSection,
     }
     maps {
-        /// The tools by name, in lower case.
+        /// The tools by name, whose case does not matter.
         tools: ToolSection,
     }
 }
@@ -151,23 +151,24 @@ section! {
     /// `model`: the model and its server.
     ModelSection
     keys {
-        /// The model's name as the server knows it.
+        /// The model's name as the server knows it; there is no default.
         name: Option<String>,
-        /// Where the server is.
+        /// The address of the server; none: `OPENAI_BASE_URL`, or the public one.
         base_url: Option<String>,
-        /// The variable that holds the key for that server.
+        /// The name of the variable that holds the key for `base_url`; none: `OPENAI_API_KEY` without a
+        /// `base_url`, no key with one.
         api_key_env: Option<String>,
-        /// The protocol.
+        /// The protocol that the server speaks; for now only `chat` is spoken.
         api: Api,
         /// The profile of the provider; none: chosen by name and address.
         profile: Option<String>,
-        /// The context window, in tokens.
+        /// The context window, in tokens; none: learned when the provider says that a request is too long.
         context_window: Option<NonZeroU64>,
-        /// The most tokens of one response.
+        /// The most tokens of one response; none: as the provider likes.
         max_output_tokens: Option<NonZeroU64>,
-        /// The sampling temperature.
+        /// The sampling temperature; none: as the provider likes.
         temperature: Option<Temperature>,
-        /// How hard the model should think, in the provider's words.
+        /// How hard the model should think, in the provider's words, such as `low` or `high`.
         reasoning_effort: Option<String>,
     }
     sections {
@@ -184,13 +185,13 @@ section! {
     /// `model.prices`, in US dollars per million tokens.
     PricesSection
     keys {
-        /// Tokens read afresh.
+        /// A million tokens read afresh, in US dollars.
         input: Option<Usd>,
-        /// Tokens read from a cache.
+        /// A million read from the provider's cache; none: as `input`.
         cached: Option<Usd>,
-        /// Tokens written to a cache.
+        /// A million written to the provider's cache; none: as `input`.
         cache_write: Option<Usd>,
-        /// Tokens written.
+        /// A million that the model writes; needed together with `input`.
         output: Option<Usd>,
     }
 }
@@ -199,11 +200,11 @@ section! {
     /// `model.timeouts`.
     TimeoutsSection
     keys {
-        /// For a connection.
+        /// The longest wait for a connection.
         connect: Lasting,
-        /// Without any byte.
+        /// The longest silence: no byte at all from the server.
         bytes: Lasting,
-        /// Without text, reasoning or calls.
+        /// The longest time without text, reasoning or calls, whatever else comes.
         progress: Lasting,
     }
 }
@@ -212,11 +213,11 @@ section! {
     /// `model.retries`.
     RetriesSection
     keys {
-        /// The most attempts at one request.
+        /// The most attempts at one request, the first included.
         attempts: NonZeroU32,
         /// The longest time spent waiting on one request.
         total: Duration,
-        /// The longest single wait that is slept through.
+        /// The longest single wait; a server that asks for more ends the run, resumable.
         wait: Duration,
     }
 }
@@ -225,11 +226,11 @@ section! {
     /// `compaction`.
     CompactionSection
     keys {
-        /// Whether anything is laid without being asked for.
+        /// Whether overlays are laid by themselves; without it `Compact` is not offered either.
         enabled: bool,
-        /// How tokens are estimated.
+        /// How tokens are counted before the provider does: learned from its counts, or exactly characters / 4.
         estimate: EstimateRule,
-        /// The rule for `compact` without a name.
+        /// The rule that compaction by hand uses where none is named.
         default_rule: String,
     }
     sections {
@@ -252,17 +253,17 @@ section! {
     /// `compaction.micro`.
     MicroSection
     keys {
-        /// Whether it is done at all.
+        /// Whether old tool results become stubs of one line.
         enabled: bool,
-        /// Newest results that stay.
+        /// The newest tool results that stay whatever they weigh.
         keep_recent: u32,
-        /// Shorter results stay.
+        /// Results of at most this many characters stay.
         min_chars: u64,
-        /// A pass waits until it frees this much.
+        /// A pass waits until it frees this many tokens; 0: it never waits.
         min_gain_tokens: u64,
-        /// After this pause the provider's cache is taken to be gone.
+        /// After this pause the provider's cache is taken to be gone, and a pass need not wait.
         cold_after: Duration,
-        /// Tools whose results stay.
+        /// Tools whose results stay; a list of yours takes this one's place.
         exempt: Vec<String>,
     }
 }
@@ -271,21 +272,21 @@ section! {
     /// `compaction.auto`.
     AutoSection
     keys {
-        /// Whether it is done at all.
+        /// Whether the context is compacted by itself when the window fills.
         enabled: bool,
-        /// Compact above this many tokens.
+        /// Compact above this many tokens, or …
         token_threshold: NonZeroU64,
-        /// Or above this part of the window.
+        /// … above this part of the context window; the smaller one counts.
         trigger_ratio: Ratio,
-        /// How far to compact.
+        /// How far to compact, as a part of what the trigger leaves after instructions and tools.
         target_ratio: Ratio,
-        /// The most of newest rounds beside a summary.
+        /// The most that newest rounds keep beside a summary, as a part of the same.
         tail_ratio: Ratio,
-        /// The most that all summaries take.
+        /// The most that all summaries take together, as a part of the same.
         bands_ratio: Ratio,
-        /// Rounds between summaries.
+        /// The fewest rounds between two summaries.
         min_rounds: u32,
-        /// What happens when no summary can be had.
+        /// What happens when no summary can be had: the run goes on with a plain one, or ends.
         on_failure: OnFailure,
     }
 }
@@ -294,13 +295,13 @@ section! {
     /// `compaction.summary`.
     SummarySection
     keys {
-        /// The model that writes summaries.
+        /// The model that writes summaries; none: the one that works.
         model: Option<String>,
-        /// The one that is asked when it cannot.
+        /// The model that is asked when that one cannot.
         fallback_model: Option<String>,
         /// The most tokens of one summary.
         max_tokens: NonZeroU64,
-        /// Words for every summary request.
+        /// Your words in every request for a summary.
         instructions: Option<String>,
     }
 }
@@ -309,11 +310,11 @@ section! {
     /// `compaction.tool`.
     CompactToolSection
     keys {
-        /// Whether it is offered.
+        /// Whether the model is offered `Compact`, and may ask for compaction itself.
         enabled: bool,
-        /// Below this part of the trigger it does not pay.
+        /// Below this part of the trigger it is not granted, since it does not pay yet; 0: always granted.
         min_ratio: Ratio,
-        /// Rounds after a summary in which it is not granted.
+        /// Rounds after a summary in which it is not granted again.
         cooldown_rounds: u32,
     }
 }
@@ -322,11 +323,11 @@ section! {
     /// `compaction.rules.<name>`.
     RuleSection
     keys {
-        /// What becomes of reasoning.
+        /// What becomes of the model's reasoning.
         reasoning: Keeping,
-        /// What becomes of calls.
+        /// What becomes of calls and their results; what a tool says of itself may keep more.
         tools: Option<HintChoice>,
-        /// Whether a summary replaces the rounds.
+        /// `{}`: a summary takes the place of the rounds.
         summary: SummaryChoice,
         /// Rounds at the start that stay.
         keep_first: u32,
@@ -339,25 +340,25 @@ section! {
     /// `limits`.
     LimitsSection
     keys {
-        /// The most rounds.
+        /// The most rounds: requests to the model, those for summaries left out.
         rounds: Option<NonZeroU32>,
         /// The most tokens, in and out.
         tokens: Option<NonZeroU64>,
-        /// The most money, in US dollars.
+        /// The most money, in US dollars; it needs `model.prices`.
         cost: Option<Usd>,
-        /// The longest time.
+        /// The longest time; looked at between steps.
         wall_time: Option<Lasting>,
-        /// The longest text that is taken in, in characters.
+        /// The longest task or attachment, in characters; what is more is clipped.
         text_chars: NonZeroU64,
-        /// The longest result of one call, in characters.
+        /// The longest result of one call, in characters; what is more is clipped, and can be recalled.
         result_chars: NonZeroU64,
         /// The most calls of one response that are run.
         calls: NonZeroU32,
-        /// The most reading calls at the same time.
+        /// The most calls that only read, at the same time.
         parallel_calls: NonZeroU32,
-        /// Identical failing calls until a warning.
+        /// Identical failing calls until the model is warned.
         failing_calls_warn: NonZeroU32,
-        /// Identical failing calls until the end.
+        /// Identical failing calls until the run ends as stuck.
         failing_calls_stop: NonZeroU32,
     }
 }
@@ -390,7 +391,7 @@ section! {
     /// `sandbox`.
     SandboxSection
     keys {
-        /// What tools may do.
+        /// What tools may do; for now only `off`: they run with your own rights.
         mode: String,
     }
 }
@@ -399,9 +400,9 @@ section! {
     /// `transcripts`.
     TranscriptsSection
     keys {
-        /// The directory.
+        /// The directory; none: `undertext/transcripts` below `$XDG_STATE_HOME`, usually `~/.local/state`.
         dir: Option<PathBuf>,
-        /// How hard a transcript is written.
+        /// What reaches the disk before an effect does: the entries, or what the system likes.
         sync: SyncMode,
     }
 }

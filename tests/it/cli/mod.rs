@@ -10,6 +10,7 @@ mod flags;
 mod lock;
 mod rm;
 mod config;
+mod settings_page;
 
 use std::fs;
 use std::path::PathBuf;
