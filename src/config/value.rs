@@ -403,12 +403,13 @@ mod tests {
     fn a_length_of_time_has_units() {
         for (text, ms) in [
             ("250ms", 250),
-            ("90s", 90_000),
+            ("1m30s", 90_000),
             ("5m", 300_000),
             ("1h30m", 5_400_000),
             ("1d2h", 93_600_000),
         ] {
             assert_eq!(text.parse(), Ok(Duration(ms)), "{text}");
+            assert_eq!(Duration(ms).to_string(), text);
         }
         for text in [
             "",

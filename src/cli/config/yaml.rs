@@ -35,3 +35,33 @@ pub(super) fn text(text: &str) -> String {
         Value::from(text).to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_as_it_was() {
+        for (string, expected) in [
+            ("qwen3:8b", "qwen3:8b"),
+            ("https://h/v1", "https://h/v1"),
+            ("5m", "5m"),
+            ("", r#""""#),
+            ("null", r#""null""#),
+            ("a: b", r#""a: b""#),
+            ("a:", r#""a:""#),
+            ("#a", r##""#a""##),
+            ("-", r#""-""#),
+            ("*a", r#""*a""#),
+            ("a\n'b\u{1b}", r#""a\n'b\u001b""#),
+        ] {
+            let written = text(string);
+            assert_eq!(written, expected);
+            let yaml = format!("key: {written}\n");
+            let read: BTreeMap<String, Option<String>> = serde_saphyr::from_str(&yaml).unwrap();
+            assert_eq!(read["key"].as_deref(), Some(string), "{yaml}");
+        }
+    }
+}
