@@ -80,7 +80,7 @@ fn what_is_no_settings_file_is_told_with_its_place() {
     ? [a]\n: b\n
       1:3: one value must stand here, no list and no keys
     1: 2\n
-      1:1: unknown key `1`, known here: model, compaction, limits, sandbox, transcripts, tools
+      1:1: unknown key `1`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools
     null: 2
       1:1: a text must stand here, not null
     "#);

@@ -94,6 +94,7 @@ impl Place {
             (r"\d+ ms|\d+\.\d s\b", "TIME"),
             // What instructions and tools take.
             (r" [0-9,]+ tokens  ", " N tokens  "),
+            (r"clipped to [0-9,]+ characters", "clipped to N characters"),
         ] {
             text = Regex::new(pattern)
                 .unwrap()
