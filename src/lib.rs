@@ -10,7 +10,7 @@
 //!  Transcript ──take──▶ View ──request──▶ Body ──▶ model, or a recording of one ──▶ Response ──┐
 //!      ▲                 │                                                                     │
 //!      │                 ├──plan──▶ Plan ──▶ Overlay ─────────────────────────────────┐         │
-//!      │                 └──next──▶ Step: Ask · Wait · Call · Compact · Stop          │         │
+//!      │                 └──next──▶ Step: Ask · Wait · Call · Compact · Check · Stop  │         │
 //!      │                                             └──▶ hands (tools) ──▶ Result ───┤         │
 //!      └────────────────────────── Entry ◀──── Recorder ◀──── Event ◀─────────────────┴─────────┘
 //! ```
@@ -97,6 +97,7 @@ pub mod setup;
 pub mod transcript;
 // Pure: functions over the ground.
 pub mod words;
+pub mod announcement;
 pub mod profile;
 pub mod wire;
 pub mod meter;

@@ -3,10 +3,11 @@
 //! [`next`] decides, the agent does. Retries, limits and reminders are decided here, so a run that
 //! is taken up again decides what it would have decided.
 
+use crate::announcement::Announcement;
 use crate::compaction::{self, Plan};
 use crate::exchange::{Ending, Response};
 use crate::id::{CallId, EntryId};
-use crate::transcript::{At, Event, FaultClass, Purpose, Reason};
+use crate::transcript::{At, Check, Event, FaultClass, Purpose, Reason};
 use crate::view::{Asked, View};
 use crate::words;
 
@@ -34,6 +35,11 @@ pub enum Step {
     Call(Vec<CallId>),
     /// Record what compaction decided.
     Compact(Plan),
+    /// Run the check on this reply, which ends the work if it passes.
+    ///
+    /// It is a verb of its own because nothing else fits: the model did not call it and gets no
+    /// result, it is never answered `interrupted`, and a run that was killed beside it runs it again.
+    Check(EntryId),
     /// End the run.
     Stop(Reason),
 }
@@ -67,6 +73,7 @@ pub fn next(view: &View, now: At) -> Step {
     match judged(view) {
         Some(Judged::Stop(reason)) => return Step::Stop(reason),
         Some(Judged::Remind(text)) => tell.push(text.to_owned()),
+        Some(Judged::Check(response)) => return Step::Check(response),
         None => {}
     }
     if let Some(reason) = limit(view, now) {
@@ -158,6 +165,8 @@ enum Judged {
     Stop(Reason),
     /// The model is reminded, and goes on.
     Remind(&'static str),
+    /// The reply ends the work if the check passes.
+    Check(EntryId),
 }
 
 /// What the newest response asks for, if the round is closed and nobody spoke since; `None` if the
@@ -167,17 +176,25 @@ fn judged(view: &View) -> Option<Judged> {
     let entry = round.response?;
     let ledger = view.ledger();
     let response = view.response(entry)?;
+    let limits = &view.policy()?.limits;
+    // Its output stands in the transcript already, so that the model reads it when the run is taken
+    // up again.
+    let told = ledger
+        .check
+        .is_some_and(|(check, _)| ledger.user > Some(check));
+    if told && ledger.checks_failed > limits.check_rounds {
+        return Some(Judged::Stop(Reason::Check));
+    }
     if ledger.user.is_some_and(|user| user > entry) {
         return None;
     }
     let resumed = ledger.last_end.is_some_and(|end| end > entry);
     match response.ending {
-        Ending::Complete if response.calls.is_empty() => Some(spoken(view, response)),
+        Ending::Complete if response.calls.is_empty() => spoken(view, entry, response),
         Ending::Complete => {
             let streak = ledger.failing.as_ref();
-            let stop = view.policy()?.limits.failing_calls_stop;
             streak
-                .filter(|streak| streak.times >= stop)
+                .filter(|streak| streak.times >= limits.failing_calls_stop)
                 .map(|_| Judged::Stop(Reason::Stuck))
         }
         Ending::Cut if ledger.cuts > REMINDERS => Some(Judged::Stop(Reason::Stuck)),
@@ -189,14 +206,42 @@ fn judged(view: &View) -> Option<Judged> {
 }
 
 /// What a complete reply without calls means.
-fn spoken(view: &View, response: &Response) -> Judged {
-    if !response.text.trim().is_empty() {
-        Judged::Stop(Reason::Finished)
-    } else if view.ledger().empties > REMINDERS {
-        Judged::Stop(Reason::Empty)
-    } else {
-        Judged::Remind(words::EMPTY)
+fn spoken(view: &View, entry: EntryId, response: &Response) -> Option<Judged> {
+    let (ledger, policy) = (view.ledger(), view.policy()?);
+    if response.text.trim().is_empty() {
+        return Some(if ledger.empties > REMINDERS {
+            Judged::Stop(Reason::Empty)
+        } else {
+            Judged::Remind(words::EMPTY)
+        });
     }
+    let nudge = ledger
+        .announced
+        .and_then(|(what, times)| nudge(what, times, policy.limits.nudges));
+    let passed = |(_, check): (EntryId, Check)| check.response == entry && check.passed;
+    Some(if let Some(text) = nudge {
+        Judged::Remind(text)
+    } else if policy.check.is_none() || ledger.check.is_some_and(passed) {
+        Judged::Stop(Reason::Finished)
+    } else {
+        Judged::Check(entry)
+    })
+}
+
+/// What a model is told that announces work, so many times in a row now; `None` if it was told often
+/// enough: what it means is not clear, and its word ends the run.
+fn nudge(what: Announcement, times: u32, most: u32) -> Option<&'static str> {
+    let (text, most) = match what {
+        Announcement::Work => (words::ANNOUNCED, most),
+        Announcement::Call => (words::WRITTEN_CALL, most.min(1)),
+    };
+    (times <= most).then_some(text)
+}
+
+/// When the time of the run is up, if that is limited.
+pub fn time_up(view: &View) -> Option<At> {
+    let limit = view.policy()?.limits.wall_time_ms?;
+    Some(view.ledger().begun?.plus_ms(limit))
 }
 
 /// The limit that is reached, if any. Limits count from the newest end.
@@ -212,7 +257,7 @@ fn limit(view: &View, now: At) -> Option<Reason> {
 #[derive(Clone, Copy, Debug)]
 struct Used {
     reason: Reason,
-    what: &'static str,
+    text: fn(u64, u64) -> String,
     now: u64,
     before: u64,
     limit: Option<u64>,
@@ -228,38 +273,40 @@ fn used(view: &View, now: At) -> Vec<Used> {
     let time = ledger.begun.map_or(0, |begun| now.ms_since(begun));
     let asked = ledger.round_asked.zip(ledger.begun);
     let time_before = asked.map_or(0, |((_, at), begun)| at.ms_since(begun));
-    let use_of = |reason, what, now, before, limit| Used {
+    let use_of = |reason, text, now, before, limit| Used {
         reason,
-        what,
+        text,
         now,
         before,
         limit,
     };
+    let rounds = |used, limit| words::count_of(used, limit, "rounds");
+    let tokens = |used, limit| words::count_of(used, limit, "tokens");
     vec![
         use_of(
             Reason::Rounds,
-            "rounds",
+            rounds,
             since.rounds,
             before.rounds,
             limits.rounds.map(u64::from),
         ),
         use_of(
             Reason::Tokens,
-            "tokens",
+            tokens,
             since.input + since.output,
             before.input + before.output,
             limits.tokens,
         ),
         use_of(
             Reason::Cost,
-            "micro-dollars",
+            words::money_of,
             since.cost_usd_micro.unwrap_or(0),
             before.cost_usd_micro.unwrap_or(0),
             limits.cost_usd_micro,
         ),
         use_of(
             Reason::WallTime,
-            "milliseconds",
+            words::time_of,
             time,
             time_before,
             limits.wall_time_ms,
@@ -316,7 +363,7 @@ fn warnings(view: &View, now: At) -> Vec<String> {
         warn.is_some_and(|warn| warn > 0 && used.before < warn && warn <= used.now)
     };
     let near = used(view, now).into_iter().filter(near);
-    let near = near.map(|used| words::limit_near(used.what, used.now, used.limit.unwrap_or(0)));
+    let near = near.map(|used| words::limit_near(&(used.text)(used.now, used.limit.unwrap_or(0))));
     failing.into_iter().chain(near).collect()
 }
 

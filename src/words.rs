@@ -3,7 +3,7 @@
 //! What is not from the user says so. No path, run id or clock time is ever rendered here: the same
 //! entries read the same wherever they are.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 
 use crate::exchange::Status;
 use crate::id::{CallId, EntryId, Span};
@@ -53,6 +53,16 @@ pub const EMPTY: &str = "[undertext, not the user] Your last reply was empty. Go
 pub const CUT_TEXT: &str = "[undertext, not the user] Your last reply was cut off at the limit of \
      output tokens. Go on from where it ends.";
 
+/// Says that a reply which only announces work ends the run.
+pub const ANNOUNCED: &str = "[undertext, not the user] Your last reply announces work but calls no \
+     tool, and nobody answers here: a reply without a call ends the run. Make the call now. If the \
+     task is done, say what you did; if something keeps you from it, say what.";
+
+/// Says that a call in the text of a reply is none.
+pub const WRITTEN_CALL: &str = "[undertext, not the user] Your last reply holds a call written as \
+     text, and such a call never runs. If you mean it, make it as a tool call. If the task is done, \
+     say so without it.";
+
 /// Ends a request whose last message would be the assistant's.
 pub const GO_ON: &str =
     "[undertext, not the user] The run was taken up again. Go on with the task.";
@@ -65,11 +75,53 @@ pub fn failing_call(name: &str, times: u32) -> String {
     )
 }
 
-/// Warns that a limit is near.
-pub fn limit_near(what: &str, used: impl Display, limit: impl Display) -> String {
+/// Warns that a limit is near: `412,000 of 500,000 tokens`.
+pub fn limit_near(used_of_limit: &str) -> String {
     format!(
-        "[undertext, not the user] {used} of {limit} {what} are used. Bring the work to a good end \
-         before the limit ends the run."
+        "[undertext, not the user] {used_of_limit} are used. Bring the work to a good end before \
+         the limit ends the run."
+    )
+}
+
+/// So many of so many things: `412,000 of 500,000 tokens`.
+pub fn count_of(used: u64, limit: u64, what: &str) -> String {
+    format!("{} of {} {what}", grouped(used), grouped(limit))
+}
+
+/// So much of so much money, given in micro-dollars: `$4.10 of $5.00`.
+pub fn money_of(used: u64, limit: u64) -> String {
+    // Below a dollar, cents are too coarse.
+    let (places, unit) = if limit < 1_000_000 {
+        (4, 100)
+    } else {
+        (2, 10_000)
+    };
+    let dollars = |micro: u64| {
+        let (whole, rest) = (micro / 1_000_000, micro % 1_000_000 / unit);
+        format!("${}.{rest:0places$}", grouped(whole))
+    };
+    format!("{} of {}", dollars(used), dollars(limit))
+}
+
+/// So much of so much time, given in milliseconds: `48 of 60 minutes`.
+pub fn time_of(used: u64, limit: u64) -> String {
+    let (unit, what) = if limit < 300_000 {
+        (1_000, "seconds")
+    } else {
+        (60_000, "minutes")
+    };
+    count_of(used / unit, limit.div_ceil(unit), what)
+}
+
+/// Tells the model that the check fails, with what it printed.
+pub fn check_failed(command: &str, exit: Option<i32>, output: &str) -> String {
+    let how = exit.map_or_else(
+        || "did not come to an end".to_owned(),
+        |exit| format!("failed with exit {exit}"),
+    );
+    format!(
+        "[undertext, not the user] The work is not done yet: the check `{command}` {how}. Mend what \
+         it reports, then say again that you are done: it is run each time. It printed:\n\n{output}"
     )
 }
 
@@ -364,6 +416,25 @@ mod tests {
             stale("Read", call, CallId::new(EntryId(60), 1)),
             "[Previous: used Read] stale since 60.1, Recall 41.2 shows it"
         );
+    }
+
+    #[test]
+    fn limits_read_in_units_of_people() {
+        assert_eq!(count_of(400, 500, "rounds"), "400 of 500 rounds");
+        for (used, limit, text) in [
+            (4_100_000, 5_000_000, "$4.10 of $5.00"),
+            (81_234, 100_000, "$0.0812 of $0.1000"),
+            (1_600_000_000, 2_000_000_000, "$1,600.00 of $2,000.00"),
+        ] {
+            assert_eq!(money_of(used, limit), text);
+        }
+        for (used, limit, text) in [
+            (72_500, 90_000, "72 of 90 seconds"),
+            (2_880_000, 3_600_000, "48 of 60 minutes"),
+            (100_000_000, 120_000_000, "1,666 of 2,000 minutes"),
+        ] {
+            assert_eq!(time_of(used, limit), text);
+        }
     }
 
     #[test]

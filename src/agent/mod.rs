@@ -6,14 +6,15 @@
 
 mod ask;
 mod call;
+mod check;
 mod compact;
 mod task;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::Stream;
 use futures::channel::mpsc;
+use futures::{Stream, future};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -29,6 +30,7 @@ use crate::step::{self, Step};
 use crate::tools::Toolbox;
 use crate::transcript::turn::Round;
 use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
+use crate::view::View;
 use crate::words;
 
 /// A model, its tools, and the settings they run under. Cheap to share between runs.
@@ -83,6 +85,9 @@ pub enum AgentError {
     /// The task is empty.
     #[error("the task is empty")]
     EmptyTask,
+    /// A check is configured, and there is nothing to run it with.
+    #[error("a check needs hands that run it")]
+    NoHands,
     /// The transcript cannot be written.
     #[error("cannot record the run")]
     Record(#[from] RecordError),
@@ -188,21 +193,48 @@ impl Agent {
         Ok(Finished { reason, text })
     }
 
-    /// The loop.
+    /// The loop, until a step ends it, it is cancelled or its time is up. The last two end what is
+    /// under way.
     async fn go(
         &self,
         recorder: &mut Recorder,
         cancel: &CancellationToken,
     ) -> Result<Reason, AgentError> {
+        let clock = recorder.clock().clone();
+        let moment = step::time_up(recorder.view());
+        let stop = cancel.child_token();
+        let alarm = async {
+            if let Some(moment) = moment {
+                clock.comes(moment).await;
+                stop.cancel();
+            }
+            future::pending().await
+        };
+        let reason = tokio::select! {
+            biased;
+            never = alarm => never,
+            reason = self.steps(recorder, &stop) => reason?,
+        };
+        let late = reason == Reason::Interrupted && !cancel.is_cancelled();
+        Ok(if late { Reason::WallTime } else { reason })
+    }
+
+    /// The steps, until one ends the run or it is stopped.
+    async fn steps(
+        &self,
+        recorder: &mut Recorder,
+        stop: &CancellationToken,
+    ) -> Result<Reason, AgentError> {
         loop {
-            if cancel.is_cancelled() {
+            if stop.is_cancelled() {
                 return self.cancelled(recorder);
             }
             match step::next(recorder.view(), recorder.now()) {
-                Step::Ask(ask) => self.ask(recorder, ask, cancel).await?,
-                Step::Wait(until) => self.wait(recorder, until, cancel).await,
-                Step::Call(calls) => self.call(recorder, &calls, cancel).await?,
+                Step::Ask(ask) => self.ask(recorder, ask, stop).await?,
+                Step::Wait(until) => self.wait(recorder, until, stop).await,
+                Step::Call(calls) => self.call(recorder, &calls, stop).await?,
                 Step::Compact(plan) => self.compact(recorder, plan)?,
+                Step::Check(response) => self.check_work(recorder, response, stop).await?,
                 Step::Stop(reason) => return Ok(reason),
             }
         }
@@ -276,7 +308,9 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
         Reason::Finished => response
             .map(|response| response.text.clone())
             .unwrap_or_default(),
-        Reason::Provider => format!("the provider failed for good: {fault}"),
+        Reason::Check => failed_check(view),
+        Reason::Schema => "the answer does not fit the schema; resume to go on".to_owned(),
+        Reason::Provider => format!("the provider failed for good: {fault}; resume to go on"),
         Reason::Oversize => {
             let Some(sizes) = view.sizes() else {
                 return String::new();
@@ -292,28 +326,57 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
                 );
             }
             format!(
-                "the next request takes {} tokens and {} fit; what was handed in takes too much",
+                "the next request takes {} tokens and {} fit; what was handed in takes too much; \
+                 resume with a model of a larger window",
                 grouped(view.estimate().tokens),
                 grouped(sizes.fits)
             )
         }
         Reason::Stuck => match &view.ledger().failing {
             Some(streak) => format!(
-                "the same call of {} failed {} times in a row",
+                "the same call of {} failed {} times in a row; resume and say how else to do it",
                 streak.name, streak.times
             ),
-            None => "the model's replies were cut again and again".to_owned(),
+            None => "the model's replies were cut again and again; resume with a larger \
+                     model.max_output_tokens"
+                .to_owned(),
         },
-        Reason::Empty => "the model answered with nothing, again and again".to_owned(),
-        Reason::Refused => "the model or a content filter refused".to_owned(),
-        Reason::Compaction => "a summary could not be had, and on_failure is stop".to_owned(),
+        Reason::Empty => "the model answered with nothing, again and again; resume to go on, or \
+                          with another model"
+            .to_owned(),
+        Reason::Refused => {
+            "the model or a content filter refused; resume and ask in other words".to_owned()
+        }
+        Reason::Compaction => "a summary could not be had, and on_failure is stop; resume to try \
+                               again"
+            .to_owned(),
         Reason::Rounds => "the limit of rounds is reached; resume to go on".to_owned(),
         Reason::Tokens => "the limit of tokens is reached; resume to go on".to_owned(),
         Reason::Cost => "the limit of cost is reached; resume to go on".to_owned(),
         Reason::WallTime => "the limit of time is reached; resume to go on".to_owned(),
         Reason::Interrupted => "interrupted; resume to go on".to_owned(),
-        Reason::Check | Reason::Schema | Reason::Storage => String::new(),
+        Reason::Storage => {
+            "the transcript cannot be written; make room for it, then resume".to_owned()
+        }
     }
+}
+
+/// What the check that ended the run was, and what came of it.
+fn failed_check(view: &View) -> String {
+    let command = view.policy().and_then(|policy| policy.check.as_deref());
+    let exit = view.ledger().check.and_then(|(_, check)| check.exit);
+    let how = exit.map_or_else(
+        || "does not come to an end".to_owned(),
+        |exit| format!("fails with exit {exit}"),
+    );
+    let repairs = view.ledger().checks_failed.saturating_sub(1);
+    let after = match repairs {
+        0 => String::new(),
+        1 => ", after 1 repair".to_owned(),
+        repairs => format!(", after {repairs} repairs"),
+    };
+    let command = command.unwrap_or_default();
+    format!("the check `{command}` {how}{after}; resume to go on")
 }
 
 /// What a plan is called in the log.

@@ -39,6 +39,9 @@ impl Agent {
         {
             return Err(AgentError::EmptyTask);
         }
+        if self.setup.policy.check.is_some() && self.hands.is_none() {
+            return Err(AgentError::NoHands);
+        }
         let view = recorder.view();
         let first = view.working().task.is_none();
         let finished = view.ledger().is_finished();
@@ -63,71 +66,70 @@ impl Agent {
             } else {
                 Speaker::FollowUp
             };
-            let user = self.user(recorder, origin, task)?;
+            let policy = &self.setup.policy;
+            let sizes = recorder.view().sizes();
+            let chars = sizes.map_or(policy.limits.text_chars, |sizes: Sizes| {
+                sizes.text_chars(policy)
+            });
+            let user = user(recorder, origin, task, chars)?;
             self.record(recorder, Event::User(user))?;
         }
         recorder.sync()?;
         Ok(())
     }
+}
 
-    /// The user's message, clipped to what a request has room for; the whole is kept as a blob.
-    fn user(
-        &self,
-        recorder: &mut Recorder,
-        origin: Speaker,
-        task: Task,
-    ) -> Result<User, AgentError> {
-        let policy = &self.setup.policy;
-        let chars = recorder
-            .view()
-            .sizes()
-            .map_or(policy.limits.text_chars, |sizes: Sizes| {
-                sizes.text_chars(policy)
-            });
-        let Task {
-            text,
-            mut attachments,
-        } = task;
-        let chars = scaled(recorder.view(), &text, chars);
-        let entry = recorder.view().transcript().next_id();
-        let (text, clipped) = match clip::clip_entry(&text, chars, entry) {
-            Some(short) => {
-                let blob = recorder.keep(text.as_bytes())?;
-                (
-                    short,
-                    Some(Clipped {
-                        bytes: text.len() as u64,
-                        blob,
-                    }),
-                )
-            }
-            None => (text, None),
-        };
-        let mut left = chars.saturating_sub(text.chars().count() as u64);
-        // Short ones first: what they leave of an equal share is for the long ones.
-        let mut by_length: Vec<&mut Attachment> = attachments.iter_mut().collect();
-        by_length.sort_by_key(|attachment| attachment.text.len());
-        let mut sharers = by_length.len() as u64;
-        for attachment in by_length {
-            let share = left / sharers;
-            sharers -= 1;
-            if let Some(short) = clip::clip_entry(&attachment.text, share.max(200), entry) {
-                let blob = recorder.keep(attachment.text.as_bytes())?;
-                attachment.clipped = Some(Clipped {
-                    bytes: attachment.text.len() as u64,
+/// A message in the user's place, clipped to about this many characters, or fewer if its own
+/// take more tokens than plain ones do; the whole is kept as a blob.
+pub(super) fn user(
+    recorder: &mut Recorder,
+    origin: Speaker,
+    task: Task,
+    chars: u64,
+) -> Result<User, AgentError> {
+    let Task {
+        text,
+        mut attachments,
+    } = task;
+    let chars = scaled(recorder.view(), &text, chars);
+    let entry = recorder.view().transcript().next_id();
+    let (text, clipped) = match clip::clip_entry(&text, chars, entry) {
+        Some(short) => {
+            let blob = recorder.keep(text.as_bytes())?;
+            (
+                short,
+                Some(Clipped {
+                    bytes: text.len() as u64,
                     blob,
-                });
-                attachment.text = short;
-            }
-            left = left.saturating_sub(attachment.text.chars().count() as u64);
+                }),
+            )
         }
-        Ok(User {
-            origin,
-            text,
-            attachments,
-            clipped,
-        })
+        None => (text, None),
+    };
+    let mut left = chars.saturating_sub(text.chars().count() as u64);
+    // Short ones first: what they leave of an equal share is for the long ones.
+    let mut by_length: Vec<&mut Attachment> = attachments.iter_mut().collect();
+    by_length.sort_by_key(|attachment| attachment.text.len());
+    let mut sharers = by_length.len() as u64;
+    for attachment in by_length {
+        let share = left / sharers;
+        sharers -= 1;
+        if let Some(short) = clip::clip_entry(&attachment.text, share.max(200), entry) {
+            let blob = recorder.keep(attachment.text.as_bytes())?;
+            attachment.clipped = Some(Clipped {
+                bytes: attachment.text.len() as u64,
+                blob,
+            });
+            attachment.text = short;
+        }
+        left = left.saturating_sub(attachment.text.chars().count() as u64);
     }
+    Ok(User {
+        origin,
+        text,
+        attachments,
+        clipped,
+    })
 }
 
 /// The characters that a text may have, fewer if its own take more tokens than plain ones do.
@@ -141,7 +143,7 @@ fn scaled(view: &View, text: &str, chars: u64) -> u64 {
         all.div_ceil(4) * sizes.factor / 1000,
     );
     if takes > plain && all > SHORT_TEXT {
-        (chars * plain.max(1) / takes).max(SHORT_TEXT)
+        (chars * plain.max(1) / takes).max(SHORT_TEXT.min(chars))
     } else {
         chars
     }

@@ -6,7 +6,7 @@ use undertext::exchange::Clipped;
 use undertext::id::EntryId;
 use undertext::overlay::{Author, Layer, Overlay};
 use undertext::setup::Setup;
-use undertext::transcript::{Fault, Note, Speaker, User};
+use undertext::transcript::{Check, Fault, Note, Speaker, User};
 use undertext::view::Sizes;
 
 use crate::cli::amount;
@@ -84,7 +84,21 @@ pub(crate) fn note(note: &Note) -> String {
         Note::Damage { text } => format!("damage accepted: {text}"),
         Note::SummaryFailed { request, why } => format!("no summary from e{request}: {why}"),
         Note::Hook { text } => format!("hook: {text}"),
+        Note::Check(check) => checked(check),
     }
+}
+
+/// `check of e41: passed, 2.1 s`, `check of e41: failed with exit 1, 2.1 s`
+fn checked(check: &Check) -> String {
+    let verdict = match (check.passed, check.exit) {
+        (true, _) => "passed".to_owned(),
+        (false, Some(exit)) => format!("failed with exit {exit}"),
+        (false, None) => "did not come to an end".to_owned(),
+    };
+    let took = check
+        .ms
+        .map_or_else(String::new, |ms| format!(", {}", amount::time(ms)));
+    format!("check of e{}: {verdict}{took}", check.response)
 }
 
 /// What was clipped of a message that had so many characters before.

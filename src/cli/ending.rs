@@ -90,7 +90,7 @@ pub(super) fn tell(
         }
         Ended::Returned(Err(error)) => {
             let exit = match &error {
-                AgentError::NoTask | AgentError::EmptyTask => Exit::Usage,
+                AgentError::NoTask | AgentError::EmptyTask | AgentError::NoHands => Exit::Usage,
                 AgentError::Record(_) => {
                     report.say(Look::Plain, again);
                     last(report, Reason::Storage, Exit::Transcript)?;
@@ -172,6 +172,7 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
         args.instructions.as_deref().and_then(Path::to_str),
     );
     flag("--append-instructions", args.append_instructions.as_deref());
+    flag("--check", args.check.as_deref());
     for file in &args.settings.config {
         flag("--config", file.to_str());
     }

@@ -13,6 +13,7 @@ use undertext::transcript::{
 };
 
 use crate::cli::amount;
+use crate::cli::brief;
 use crate::cli::term::Look;
 
 /// A line in pieces.
@@ -322,6 +323,7 @@ fn note_lines(note: &Note) -> (String, Vec<String>) {
             Vec::new(),
         ),
         Note::Hook { text } => ("note: hook".to_owned(), vec![text.clone()]),
+        Note::Check(_) => (format!("note: {}", brief::note(note)), Vec::new()),
     }
 }
 
@@ -387,7 +389,8 @@ mod tests {
             r#"{"id":12,"type":"note","kind":"summary_failed","request":4,"why":"cut\ne99  forged"}"#,
             r#"{"id":13,"type":"dream","x":1}"#,
             r#"{"id":14,"type":"overlay","origin":"auto","rule":"auto","pass":14,"layer":{"kind":"summary","span":[4,7],"text":"It was read.","by":"model"},"size":{"before":12000,"after":8000}}"#,
-            r#"{"id":15,"type":"end","reason":"finished","text":"done","totals":{"rounds":1,"requests":1,"calls":1,"input":9000,"cached":8000,"output":120,"cost_usd_micro":12345,"ms":2100}}"#,
+            r#"{"id":15,"type":"note","kind":"check","response":5,"passed":false,"exit":1,"ms":2100}"#,
+            r#"{"id":16,"type":"end","reason":"finished","text":"done","totals":{"rounds":1,"requests":1,"calls":1,"input":9000,"cached":8000,"output":120,"cost_usd_micro":12345,"ms":2100}}"#,
         ];
         let mut text = String::new();
         for line in transcript {
@@ -425,7 +428,8 @@ mod tests {
               {"id":13,"type":"dream","x":1}
         e14   overlay (auto, pass e14): summary of e4–e7 by a model, about 12,000 to 8,000 tokens
               It was read.
-        e15   end: finished, 1 round, 1 call, 9,000 tokens in (8,000 cached), 120 out, $0.0123, 2.1 s
+        e15   note: check of e5: failed with exit 1, 2.1 s
+        e16   end: finished, 1 round, 1 call, 9,000 tokens in (8,000 cached), 120 out, $0.0123, 2.1 s
               done
         "#);
     }

@@ -32,12 +32,12 @@ pub(crate) mod config;
 pub(crate) mod completions;
 
 use std::io::{self, IsTerminal as _};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use undertext::config::{Environment, Given, Sections, Sources};
+use undertext::config::{Environment, Given, Lasting, Sections, Sources};
 
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
@@ -184,6 +184,22 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = rounds)]
     #[arg(help_heading = "Limits")]
     pub(crate) max_rounds: Option<NonZeroU32>,
+    /// End after this many tokens, in and out, resumable [default: no limit]
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    #[arg(help_heading = "Limits")]
+    pub(crate) max_tokens: Option<NonZeroU64>,
+    /// End after this long, such as 90s, 30m or 2h, resumable [default: no limit]
+    #[arg(long, value_name = "DURATION")]
+    #[arg(help_heading = "Limits")]
+    pub(crate) max_time: Option<Lasting>,
+    // Given as `help`: a code span in it would show its marks.
+    #[arg(long, value_name = "COMMAND", value_parser = check)]
+    #[arg(
+        help = "The work is done only if this command exits with 0, such as \"cargo test\"; \
+                  if not, the model reads what it printed and goes on, up to 5 times"
+    )]
+    #[arg(help_heading = "Task")]
+    pub(crate) check: Option<String>,
     /// What tools may do; for now only `off`: they run with your own rights
     #[arg(long, value_name = "MODE")]
     #[arg(help_heading = "Workspace and tools")]
@@ -226,6 +242,7 @@ pub(crate) struct RunArgs {
 const RUN_HELP: &str = "\
 Examples:
   undertext run -m gpt-5 \"make the failing test pass\"
+  undertext run -m gpt-5 --check \"npm test\" --max-time 30m \"make the tests pass\"
   undertext run --continue \"now update the changelog\"
   undertext run --base-url http://127.0.0.1:11434/v1 -m qwen3 \"explain src/main.rs\"
 
@@ -246,6 +263,18 @@ fn rounds(text: &str) -> Result<NonZeroU32, &'static str> {
         .map_err(|_| "--max-rounds takes a number from 1")
 }
 
+fn tokens(text: &str) -> Result<NonZeroU64, &'static str> {
+    text.parse()
+        .map_err(|_| "--max-tokens takes a number from 1")
+}
+
+fn check(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        return Err("--check takes a command");
+    }
+    Ok(text.to_owned())
+}
+
 impl RunArgs {
     /// What the flags say of settings.
     pub(crate) fn flags(&self) -> Sections {
@@ -263,6 +292,12 @@ impl RunArgs {
         flags.instructions.append = text(&self.append_instructions);
         if let Some(rounds) = self.max_rounds {
             flags.limits.rounds = Given::value(Some(rounds));
+        }
+        if let Some(tokens) = self.max_tokens {
+            flags.limits.tokens = Given::value(Some(tokens));
+        }
+        if let Some(time) = self.max_time {
+            flags.limits.wall_time = Given::value(Some(time));
         }
         if let Some(mode) = &self.sandbox {
             flags.sandbox.mode = Given::value(mode.clone());
@@ -499,7 +534,8 @@ mod tests {
     #[test]
     fn flags_are_settings() {
         let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
-        let line = "undertext run task -m m --base-url http://h --max-rounds 3 --transcripts d";
+        let line = "undertext run task -m m --base-url http://h --max-rounds 3 --transcripts d \
+                    --max-tokens 9 --max-time 2m";
         let Ok(Command::Run(args)) = parse(line) else {
             panic!("{line}")
         };
@@ -508,10 +544,15 @@ mod tests {
         assert_eq!(settings.model.name.as_deref(), Some("m"));
         assert_eq!(settings.server.base_url.as_deref(), Some("http://h"));
         assert_eq!(settings.policy.limits.rounds, Some(3));
+        assert_eq!(settings.policy.limits.tokens, Some(9));
+        assert_eq!(settings.policy.limits.wall_time_ms, Some(120_000));
         assert_eq!(settings.transcripts.dir, Some("d".into()));
         for wrong in [
             "undertext run --resume a --continue",
             "undertext run --max-rounds 0",
+            "undertext run --max-tokens 0",
+            "undertext run --max-time 90",
+            "undertext run --check= task",
             "undertext replay --at nowhere",
             "undertext replay --at 5 --verify",
             "undertext walk",

@@ -11,23 +11,35 @@ use undertext::agent::Progress;
 use undertext::id::{CallId, EntryId};
 use undertext::model::Delta;
 use undertext::record::{Clock, Recorder, Stopwatch};
-use undertext::transcript::{Entry, Event, Purpose, jsonl};
+use undertext::transcript::{Entry, Event, Note, Purpose, jsonl};
 
 use crate::cli::term::{Look, Term};
 use crate::cli::{amount, brief};
+
+/// What people are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum People {
+    /// What went wrong, and the answer.
+    Little,
+    /// What is worth a line.
+    Lines,
+    /// The same, with a line about what goes on now.
+    Live,
+}
 
 /// Shows a run.
 pub(crate) struct Report<'a> {
     term: &'a mut Term,
     json: bool,
-    live: bool,
-    quiet: bool,
+    people: People,
     clock: Clock,
     /// The length of the task that is yet to be recorded, in characters.
     task_chars: u64,
     round: u32,
     tokens: u64,
     trigger: Option<u64>,
+    /// A reply without calls is checked.
+    checks: bool,
     /// Calls that are not answered yet.
     open: VecDeque<(CallId, String)>,
     /// What is going on, and since when.
@@ -41,16 +53,20 @@ impl<'a> Report<'a> {
         let clock = recorder.clock().clone();
         let view = recorder.view();
         Self {
-            live: live && term.is_live(),
+            people: if live && term.is_live() {
+                People::Live
+            } else {
+                People::Lines
+            },
             since: clock.stopwatch(),
             clock,
             task_chars: 0,
             term,
             json,
-            quiet: false,
             round: view.rounds().last().map_or(0, |round| round.number),
             tokens: view.estimate().tokens,
             trigger: view.setup().map(brief::trigger),
+            checks: view.policy().is_some_and(|policy| policy.check.is_some()),
             open: VecDeque::new(),
             doing: String::new(),
         }
@@ -58,8 +74,9 @@ impl<'a> Report<'a> {
 
     /// Says nothing to people from now on but what went wrong, and the answer.
     pub(crate) fn keep_quiet(&mut self, quiet: bool) {
-        self.quiet = quiet;
-        self.live &= !quiet;
+        if quiet {
+            self.people = People::Little;
+        }
     }
 
     /// Takes note of a task that is about to be recorded, to tell how much of it was.
@@ -69,7 +86,7 @@ impl<'a> Report<'a> {
 
     /// Whether there is a live line to keep alive.
     pub(crate) fn is_live(&self) -> bool {
-        self.live
+        self.people == People::Live
     }
 
     /// Shows what happened. Only standard output matters: nobody need read the other.
@@ -88,7 +105,10 @@ impl<'a> Report<'a> {
             self.term.print_json(line.trim_end())?;
         }
         match &entry.event {
-            Event::Setup(setup) => self.trigger = Some(brief::trigger(setup)),
+            Event::Setup(setup) => {
+                self.trigger = Some(brief::trigger(setup));
+                self.checks = setup.policy.check.is_some();
+            }
             Event::Request(request) => {
                 if let Some(round) = request.round {
                     self.round = round;
@@ -103,6 +123,10 @@ impl<'a> Report<'a> {
                 self.open = calls
                     .map(|(place, call)| (CallId::new(entry.id, place), call.name.clone()))
                     .collect();
+                if response.calls.is_empty() && self.checks {
+                    self.begin("checking");
+                    self.progress()?;
+                }
                 self.next_call()?;
             }
             Event::Result(result) => {
@@ -118,7 +142,11 @@ impl<'a> Report<'a> {
                 self.say(Look::Bad, &brief::fault(entry.id, fault));
                 self.begin("waiting");
             }
-            Event::Note(note) => self.say(Look::Bad, &brief::note(note)),
+            Event::Note(note) => {
+                let passed = matches!(note, Note::Check(check) if check.passed);
+                let look = if passed { Look::Faint } else { Look::Bad };
+                self.say(look, &brief::note(note));
+            }
             Event::User(said) => {
                 for text in brief::clipped(said, self.task_chars) {
                     self.say(Look::Bad, &text);
@@ -188,7 +216,7 @@ impl<'a> Report<'a> {
 
     /// Shows the live line anew.
     pub(crate) fn tick(&mut self) {
-        if !self.live || self.round == 0 {
+        if !self.is_live() || self.round == 0 {
             return;
         }
         let (round, doing) = (self.round, &self.doing);
@@ -204,7 +232,7 @@ impl<'a> Report<'a> {
 
     /// Writes a line to standard error, whoever reads it.
     pub(crate) fn say(&mut self, look: Look, text: &str) {
-        if !self.quiet || look == Look::Bad {
+        if self.people != People::Little || look == Look::Bad {
             self.term.say(&[(look, text)]).ok();
         }
     }

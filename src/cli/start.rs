@@ -48,7 +48,8 @@ impl Start {
         input: &mut dyn Read,
     ) -> Result<Self, Failure> {
         let environment = &process.environment;
-        let settings = config::load(&args.settings.sources(environment, args.flags()))?;
+        let mut settings = config::load(&args.settings.sources(environment, args.flags()))?;
+        settings.policy.check.clone_from(&args.check);
         let taken_up = args.resume.is_some() || args.continue_last;
         let Given {
             task,

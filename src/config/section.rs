@@ -360,6 +360,10 @@ section! {
         failing_calls_warn: NonZeroU32,
         /// Identical failing calls until the run ends as stuck.
         failing_calls_stop: NonZeroU32,
+        /// Failing checks that the model is told of.
+        check_rounds: u32,
+        /// Reminders in a row that announcing work does none.
+        nudges: u32,
     }
 }
 

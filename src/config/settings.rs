@@ -304,6 +304,8 @@ fn put_limits(section: LimitsSection, limits: &mut Limits) {
         parallel_calls,
         failing_calls_warn,
         failing_calls_stop,
+        check_rounds,
+        nudges,
     } = section;
     rounds.map(|n| n.map(u32::from)).put(&mut limits.rounds);
     tokens.map(|n| n.map(u64::from)).put(&mut limits.tokens);
@@ -324,6 +326,8 @@ fn put_limits(section: LimitsSection, limits: &mut Limits) {
     failing_calls_stop
         .map(u32::from)
         .put(&mut limits.failing_calls_stop);
+    check_rounds.put(&mut limits.check_rounds);
+    nudges.put(&mut limits.nudges);
 }
 
 fn put_instructions(section: InstructionsSection, settings: &mut InstructionSettings) {

@@ -136,13 +136,21 @@ schema!(Duration: {"type": "string", "format": "duration", "pattern": LENGTH});
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Lasting(pub Duration);
 
+impl FromStr for Lasting {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse()? {
+            Duration(0) => Err(ValueError::NoTime(text.to_owned())),
+            time => Ok(Self(time)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Lasting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        match text.parse().map_err(de::Error::custom)? {
-            Duration(0) => Err(de::Error::custom(ValueError::NoTime(text))),
-            time => Ok(Self(time)),
-        }
+        text.parse().map_err(de::Error::custom)
     }
 }
 

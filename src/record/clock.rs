@@ -65,6 +65,14 @@ impl Clock {
         }
     }
 
+    /// Waits until a moment comes by itself. A fixed clock stands still, so for it none ever does.
+    pub async fn comes(&self, moment: At) {
+        match self {
+            Self::System => self.wait(moment).await,
+            Self::Fixed(_) => std::future::pending().await,
+        }
+    }
+
     /// An id for a run that begins now: random, or counted by a fixed clock.
     pub fn new_run(&self) -> RunId {
         RunId(match self {

@@ -26,6 +26,9 @@ pub struct Policy {
     pub prices: Option<Prices>,
     /// What tools may do.
     pub sandbox: Sandbox,
+    /// The command that must exit with 0 before the work may end; absent: the model's word counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
 }
 
 /// When a run must stop, and what it takes in.
@@ -56,6 +59,10 @@ pub struct Limits {
     pub failing_calls_warn: u32,
     /// Identical failing calls after which the run ends as stuck.
     pub failing_calls_stop: u32,
+    /// How often in one turn the model is sent back to work because the check fails.
+    pub check_rounds: u32,
+    /// How often in a row the model is reminded that a reply which announces work ends the run.
+    pub nudges: u32,
 }
 
 impl Default for Limits {
@@ -71,6 +78,8 @@ impl Default for Limits {
             parallel_calls: 8,
             failing_calls_warn: 3,
             failing_calls_stop: 6,
+            check_rounds: 5,
+            nudges: 2,
         }
     }
 }

@@ -372,6 +372,23 @@ pub enum Note {
         /// What it said.
         text: String,
     },
+    /// The check command ran on a reply that ended the work.
+    Check(Check),
+}
+
+/// What came of the check command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// The reply that ended the work.
+    pub response: EntryId,
+    /// Whether the work may end.
+    pub passed: bool,
+    /// The command's exit status; absent if it has none, such as when its time was up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
 }
 
 /// Where the remains of a torn line stand.

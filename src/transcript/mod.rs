@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 pub use entry::{At, Entry};
 pub use event::{
-    Attachment, BodyDigest, Combine, End, Estimate, Event, Fault, FaultClass, Note, Parent, Pin,
-    Purpose, Reason, Request, Retract, Run, Source, Speaker, Started, Summarize, Torn, Totals,
+    Attachment, BodyDigest, Check, Combine, End, Estimate, Event, Fault, FaultClass, Note, Parent,
+    Pin, Purpose, Reason, Request, Retract, Run, Source, Speaker, Started, Summarize, Torn, Totals,
     Unknown, User,
 };
 

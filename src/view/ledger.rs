@@ -1,5 +1,6 @@
 //! How the run's requests went and what it has used: what limits, retries and estimates look at.
 
+use crate::announcement::{self, Announcement};
 use crate::exchange::{Ending, Response, Status, Usage};
 use crate::id::{CallId, EntryId};
 use crate::meter::{self, Chars, Factor};
@@ -7,7 +8,8 @@ use crate::overlay::{Layer, Origin};
 use crate::setup::{EstimateRule, Prices};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{
-    At, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals, Transcript,
+    At, Check, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals,
+    Transcript,
 };
 
 /// The account of a run.
@@ -35,6 +37,12 @@ pub struct Ledger {
     pub empties: u32,
     /// Replies cut at the limit of output in a row.
     pub cuts: u32,
+    /// What the newest replies announced without calling anything, and how many did in a row.
+    pub announced: Option<(Announcement, u32)>,
+    /// What came of the newest check under these settings, and its entry.
+    pub check: Option<(EntryId, Check)>,
+    /// Replies that failed the check since a person spoke or the run ended.
+    pub checks_failed: u32,
     /// The newest entry of a user, whoever speaks.
     pub user: Option<EntryId>,
     /// The newest entry in which the runtime speaks.
@@ -142,12 +150,15 @@ impl Ledger {
                     self.learned_window = model.window;
                 }
                 self.prices.clone_from(&setup.policy.prices);
+                self.check = None;
                 self.window = model.window;
             }
             Event::User(user) => {
                 self.user = Some(entry.id);
-                if user.origin == Speaker::Runtime {
-                    self.told = Some(entry.id);
+                match user.origin {
+                    Speaker::Runtime => self.told = Some(entry.id),
+                    Speaker::Task | Speaker::FollowUp => self.checks_failed = 0,
+                    Speaker::Hook => {}
                 }
             }
             Event::Request(request) => self.take_request(entry, request),
@@ -177,12 +188,7 @@ impl Ledger {
                     asked.fault_entry = Some(entry.id);
                 }
             }
-            Event::Note(Note::SummaryFailed { request, .. }) => {
-                self.summary_failed = Some(*request);
-                self.summary_failures += 1;
-                self.pass_failures += 1;
-                self.failed_at = chars;
-            }
+            Event::Note(note) => self.take_note(entry.id, note, chars),
             Event::Overlay(overlay) => {
                 self.overlay = Some(entry.id);
                 if overlay.origin == Origin::Recovery {
@@ -209,6 +215,8 @@ impl Ledger {
                 self.failing = None;
                 self.empties = 0;
                 self.cuts = 0;
+                self.announced = None;
+                self.checks_failed = 0;
                 if let Some(asked) = &mut self.asked {
                     asked.ended = true;
                 }
@@ -218,8 +226,25 @@ impl Ledger {
             | Event::Retract(_)
             | Event::Pin(_)
             | Event::Unpin(_)
-            | Event::Note(_)
             | Event::Unknown(_) => {}
+        }
+    }
+
+    fn take_note(&mut self, entry: EntryId, note: &Note, chars: Chars) {
+        match note {
+            Note::SummaryFailed { request, .. } => {
+                self.summary_failed = Some(*request);
+                self.summary_failures += 1;
+                self.pass_failures += 1;
+                self.failed_at = chars;
+            }
+            Note::Check(check) => {
+                // One that was run again, because the run was killed beside it, counts once.
+                let before = self.check.replace((entry, *check));
+                let again = before.is_some_and(|(_, before)| before.response == check.response);
+                self.checks_failed += u32::from(!check.passed && !again);
+            }
+            Note::Warning { .. } | Note::Torn(_) | Note::Damage { .. } | Note::Hook { .. } => {}
         }
     }
 
@@ -274,6 +299,11 @@ impl Ledger {
             } else {
                 0
             };
+            let before = self.announced.map_or(0, |(_, times)| times);
+            self.announced = (complete && response.calls.is_empty())
+                .then(|| announced(response, transcript))
+                .flatten()
+                .map(|what| (what, before + 1));
         }
         for totals in [&mut self.since_end, &mut self.whole] {
             totals.rounds += u64::from(is_round);
@@ -313,6 +343,18 @@ impl Ledger {
             times: before.map_or(0, |streak| streak.times) + 1,
         });
     }
+}
+
+/// What a reply announces, given the tools that it could have called.
+fn announced(response: &Response, transcript: &Transcript) -> Option<Announcement> {
+    let Event::Request(request) = &transcript.get(response.request)?.event else {
+        return None;
+    };
+    let Event::Setup(setup) = &transcript.get(request.setup)?.event else {
+        return None;
+    };
+    let tools = setup.wire.tools.iter().map(|tool| tool.name.as_str());
+    announcement::announced(&response.text, &tools.collect::<Vec<_>>())
 }
 
 fn add(totals: &mut Totals, usage: Usage, prices: Option<&Prices>) {

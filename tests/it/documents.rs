@@ -124,7 +124,8 @@ kinds! { event, Event,
 
 kinds! { note, Note,
     Note::Warning { .. } => "warning", Note::Torn(_) => "torn", Note::Damage { .. } => "damage",
-    Note::SummaryFailed { .. } => "summary_failed", Note::Hook { .. } => "hook"
+    Note::SummaryFailed { .. } => "summary_failed", Note::Hook { .. } => "hook",
+    Note::Check(_) => "check"
 }
 
 kinds! { purpose, Purpose,

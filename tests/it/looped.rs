@@ -65,6 +65,13 @@ fn line(event: &Event) -> String {
         Event::Note(Note::SummaryFailed { request, why }) => {
             format!("note, {request} failed: {why}")
         }
+        Event::Note(Note::Check(check)) => {
+            let verdict = if check.passed { "passed" } else { "failed" };
+            format!(
+                "check of {} {verdict}, exit {:?}",
+                check.response, check.exit
+            )
+        }
         Event::End(end) => format!("end, {}: {}", end.reason.word(), end.text),
         other => format!("{other:?}"),
     }
@@ -170,8 +177,63 @@ fn the_model_is_reminded_twice_and_then_the_run_ends() {
     15 user, Runtime: [undertext, not the user] Your last reply was empty. Go on with the task: call a tool, or say in words that the task is done or what keeps you from it.
     16 request, round 5
     17 response to 16, Complete: 
-    18 end, empty: the model answered with nothing, again and again
+    18 end, empty: the model answered with nothing, again and again; resume to go on, or with another model
     "#);
+}
+
+/// A model that says what it will do and calls nothing is told twice that this ends the run, of a call
+/// in its text once; if it says so again, it is believed.
+#[test]
+fn a_model_that_announces_work_is_reminded_to_do_it() {
+    let says = |text: &str| Reply::text(text).into();
+    let script = || {
+        vec![
+            says("Let me run the tests:"),
+            Reply::calls([show("a")]).into(),
+            says("I'll mend it now."),
+            says("Next, I will look at the caller."),
+            says("I'm going to begin."),
+        ]
+    };
+    insta::assert_snapshot!(play(script(), Policy::default()), @r#"
+    4 request, round 1
+    5 response to 4, Complete: Let me run the tests:
+    6 user, Runtime: [undertext, not the user] Your last reply announces work but calls no tool, and nobody answers here: a reply without a call ends the run. Make the call now. If the task is done, say what you did; if something keeps you from it, say what.
+    7 request, round 2
+    8 response to 7, Complete:  Show{"path":"a","chars":9}
+    9 result of 8.1, ok: a says "s
+    10 request, round 3
+    11 response to 10, Complete: I'll mend it now.
+    12 user, Runtime: [undertext, not the user] Your last reply announces work but calls no tool, and nobody answers here: a reply without a call ends the run. Make the call now. If the task is done, say what you did; if something keeps you from it, say what.
+    13 request, round 4
+    14 response to 13, Complete: Next, I will look at the caller.
+    15 user, Runtime: [undertext, not the user] Your last reply announces work but calls no tool, and nobody answers here: a reply without a call ends the run. Make the call now. If the task is done, say what you did; if something keeps you from it, say what.
+    16 request, round 5
+    17 response to 16, Complete: I'm going to begin.
+    18 end, finished: I'm going to begin.
+    "#);
+    let written = "<Show>\n<path>a</path>\n</Show>";
+    insta::assert_snapshot!(play(vec![says(written), says(written)], Policy::default()), @"
+    4 request, round 1
+    5 response to 4, Complete: <Show>
+    <path>a</path>
+    </Show>
+    6 user, Runtime: [undertext, not the user] Your last reply holds a call written as text, and such a call never runs. If you mean it, make it as a tool call. If the task is done, say so without it.
+    7 request, round 2
+    8 response to 7, Complete: <Show>
+    <path>a</path>
+    </Show>
+    9 end, finished: <Show>
+    <path>a</path>
+    </Show>
+    ");
+    let mut policy = Policy::default();
+    policy.limits.nudges = 0;
+    insta::assert_snapshot!(play(script(), policy), @"
+    4 request, round 1
+    5 response to 4, Complete: Let me run the tests:
+    6 end, finished: Let me run the tests:
+    ");
 }
 
 #[test]
@@ -193,7 +255,7 @@ fn the_same_failing_call_is_warned_of_and_then_ends_the_run() {
     11 request, round 3
     12 response to 11, Complete:  Show{}
     13 result of 12.1, error: The call of Show did not run: the arguments: "path" is a required property.
-    14 end, stuck: the same call of Show failed 3 times in a row
+    14 end, stuck: the same call of Show failed 3 times in a row; resume and say how else to do it
     "#);
 }
 
@@ -217,7 +279,7 @@ fn a_fault_is_waited_out_or_ends_the_run() {
     8 result of 7.1, ok: a says "s
     9 request, round 2
     10 fault of 9, auth: no such key, attempt 1, wait None
-    11 end, provider: the provider failed for good: no such key
+    11 end, provider: the provider failed for good: no such key; resume to go on
     "#);
 }
 
@@ -233,7 +295,7 @@ fn a_wait_above_the_cap_ends_the_run_at_once() {
     insta::assert_snapshot!(play(script, Policy::default()), @r#"
     4 request, round 1
     5 fault of 4, rate: slow down (it asks to come back in 3600 s), attempt 1, wait None
-    6 end, provider: the provider failed for good: slow down (it asks to come back in 3600 s)
+    6 end, provider: the provider failed for good: slow down (it asks to come back in 3600 s); resume to go on
     "#);
 }
 

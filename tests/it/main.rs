@@ -41,6 +41,8 @@ mod looped;
 #[cfg(test)]
 mod stopped;
 #[cfg(test)]
+mod checked;
+#[cfg(test)]
 mod long;
 #[cfg(test)]
 mod golden;

@@ -132,6 +132,55 @@ fn a_limit_is_announced_and_the_run_goes_on_when_it_is_taken_up() {
     "#);
 }
 
+/// When the time is up, a reply or a call under way is ended, and the run can be taken up again.
+#[test]
+fn what_is_under_way_ends_when_the_time_is_up() {
+    let stopped = |script: Vec<Script>| {
+        let mut policy = Policy::default();
+        policy.limits.wall_time_ms = Some(3_600_000);
+        let never = CancellationToken::new();
+        let setup = scene::setup(100_000, policy);
+        let toolbox = waiting("Wait", Effect::Writes, &never);
+        let agent = Agent::new(setup, Arc::new(Scripted::new(script)), toolbox);
+        let storage = MemoryStorage::default();
+        let clock = Clock::System;
+        let run = scene::run(&clock);
+        let mut recorder = Recorder::create(Box::new(storage.clone()), clock, run).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let cancel = CancellationToken::new();
+        let mut go = |task| {
+            runtime
+                .block_on(agent.run(&mut recorder, task, &cancel))
+                .unwrap()
+        };
+        go(Some(Task::new("Go.")));
+        go(None);
+        story(&scene::entries(&storage)[3..])
+    };
+    insta::assert_snapshot!(stopped(vec![Script::Silence, Reply::text("Done.").into()]), @"
+    4 request, round 1
+    5 end, wall_time: the limit of time is reached; resume to go on
+    6 fault of 4, local: interrupted, attempt 1, wait Some(0)
+    7 response to 4, Complete: Done.
+    8 end, finished: Done.
+    ");
+    let call = Reply::calls([("Wait", r#"{"path":"a"}"#)]);
+    insta::assert_snapshot!(stopped(vec![call.into(), Reply::text("Done.").into()]), @r#"
+    4 request, round 1
+    5 response to 4, Complete:  Wait{"path":"a"}
+    6 started 5.1
+    7 result of 5.1, cancelled: cancelled: the run was stopped while this call was running; effects may have happened
+    8 end, wall_time: the limit of time is reached; resume to go on
+    9 request, round 2
+    10 response to 9, Complete: Done.
+    11 end, finished: Done.
+    "#);
+}
+
 /// A wait that is over by the clock is over; one that no server can have asked for is a clock that was
 /// set back.
 #[test]

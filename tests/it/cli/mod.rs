@@ -3,6 +3,7 @@
 mod runs;
 mod refused;
 mod ends;
+mod check;
 mod demo;
 mod search;
 mod instructions;

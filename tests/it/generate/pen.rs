@@ -7,8 +7,8 @@ use undertext::id::{CallId, EntryId, RunId, Span};
 use undertext::overlay::{Author, Carry, Form, Hide, Layer, Show, Stub, Summary};
 use undertext::setup::Role;
 use undertext::transcript::{
-    Combine, End, Entry, Event, Fault, FaultClass, Pin, Purpose, Reason, Run, Source, Speaker,
-    Started, Summarize, Totals,
+    Check, Combine, End, Entry, Event, Fault, FaultClass, Note, Pin, Purpose, Reason, Run, Source,
+    Speaker, Started, Summarize, Totals,
 };
 
 use super::stock::{
@@ -174,10 +174,16 @@ impl Pen {
 
     fn silent(&mut self, which: u8) {
         let entry = EntryId(self.draft.next().0.saturating_sub(u64::from(which)).max(1));
-        self.draft.push(match which % 4 {
+        self.draft.push(match which % 5 {
             0 => note("something a person should know"),
             1 => Event::Pin(Pin { entry }),
             2 => Event::Unpin(Pin { entry }),
+            3 => Event::Note(Note::Check(Check {
+                response: entry,
+                passed: which.is_multiple_of(2),
+                exit: Some(i32::from(which % 2)),
+                ms: None,
+            })),
             _ => Event::End(End {
                 reason: Reason::Finished,
                 text: String::new(),
