@@ -1,8 +1,9 @@
 //! The model: one request in, a stream of pieces out, and at its end a reply or a fault.
 //!
 //! [`Model`] is the seam; [`Client`] speaks Chat Completions to any server, [`Scripted`] answers
-//! from a list. A reply goes through `stream` (bytes to events), `assemble` (events to a
-//! [`Reply`]) and `ending` (was it whole?); what fails is given its class by `classify`.
+//! from a list, and [`offline`] is a script behind a port of its own. A reply goes through `stream`
+//! (bytes to events), `assemble` (events to a [`Reply`]) and `ending` (was it whole?); what fails is
+//! given its class by `classify`.
 //!
 //! Nothing here asks twice, waits between attempts or records: that is decided by the step, on
 //! what is recorded. Nothing here knows a transcript.
@@ -21,6 +22,7 @@ mod client;
 mod timers;
 mod reading;
 mod scripted;
+pub mod offline;
 #[cfg(test)]
 mod tests;
 

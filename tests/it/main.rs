@@ -45,6 +45,8 @@ mod checked;
 #[cfg(test)]
 mod long;
 #[cfg(test)]
+mod offline;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 #[cfg(feature = "cli")]
