@@ -125,7 +125,8 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for this server. Nothing of the environment is read but the proxies.
+    /// A client for this server. Nothing of the environment is read but the proxies, which have no
+    /// part in what is asked on this machine.
     pub fn new(endpoint: Endpoint, timeouts: Timeouts) -> Result<Self, ClientError> {
         let Endpoint {
             base_url,
@@ -144,7 +145,7 @@ impl Client {
             .with_api_key(sent)
             .with_org_id("")
             .with_project_id("");
-        let http = connections(base.scheme() == "https", timeouts.connect)?;
+        let http = connections(&base, timeouts.connect)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 api: async_openai::Client::build(http.clone(), config),
@@ -341,13 +342,25 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ClientError> 
 }
 
 /// Connections that follow no redirect, retry nothing and have no limit on the total time.
-fn connections(is_tls: bool, connect: Duration) -> Result<reqwest::Client, ClientError> {
+/// Whether a server stands on this machine, where no proxy could reach it.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn connections(base: &Url, connect: Duration) -> Result<reqwest::Client, ClientError> {
     // Whoever installed another provider first has chosen it.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
     let builder = || {
-        reqwest::Client::builder()
+        let builder = if is_here(base) {
+            reqwest::Client::builder().no_proxy()
+        } else {
+            reqwest::Client::builder()
+        };
+        builder
             .connect_timeout(connect)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -361,7 +374,7 @@ fn connections(is_tls: bool, connect: Duration) -> Result<reqwest::Client, Clien
     let built = builder().build();
     // A machine without root certificates may still speak to a server without TLS.
     let built = match built {
-        Err(_) if !is_tls => builder().tls_certs_only([]).build(),
+        Err(_) if base.scheme() != "https" => builder().tls_certs_only([]).build(),
         built => built,
     };
     built.map_err(ClientError::Setup)
