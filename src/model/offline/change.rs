@@ -11,6 +11,9 @@ pub(super) struct Change {
     pub(super) new: String,
     /// Which of the places of the old text in the line, from 1.
     pub(super) place: usize,
+    /// Which of the places of the new text in the line once it is made, from 1: without it nobody
+    /// could tell what to take back.
+    pub(super) now: usize,
 }
 
 impl Change {
@@ -20,11 +23,17 @@ impl Change {
         let old = line.get(span.0..span.1)?;
         let place = line.match_indices(old).position(|(at, _)| at == span.0)?;
         let plain = |text: &str| !text.is_empty() && !text.contains(['`', '\n', '\r']);
-        (plain(old) && plain(new) && old != new).then(|| Self {
+        if !plain(old) || !plain(new) || old == new {
+            return None;
+        }
+        let made = format!("{}{new}{}", &line[..span.0], &line[span.1..]);
+        let now = made.match_indices(new).position(|(at, _)| at == span.0)?;
+        Some(Self {
             line: number,
             old: old.to_owned(),
             new: new.to_owned(),
             place: place + 1,
+            now: now + 1,
         })
     }
 
@@ -37,43 +46,46 @@ impl Change {
 
     /// The line from which the change made this one.
     pub(super) fn unmade(&self, line: &str) -> Option<String> {
-        line.match_indices(&self.new).find_map(|(at, _)| {
-            let (head, tail) = (&line[..at], &line[at + self.new.len()..]);
-            let before = format!("{head}{}{tail}", self.old);
-            (self.made(&before).as_deref() == Some(line)).then_some(before)
-        })
+        let (at, _) = line.match_indices(&self.new).nth(self.now - 1)?;
+        let (head, tail) = (&line[..at], &line[at + self.new.len()..]);
+        let before = format!("{head}{}{tail}", self.old);
+        (self.made(&before).as_deref() == Some(line)).then_some(before)
     }
 
-    /// How it is said: ``line 14, `<` for the 2nd `<=` ``.
+    /// How it is said: ``line 14, `<` for number 2 of `<=` ``.
     pub(super) fn words(&self) -> String {
-        let Self {
-            line,
-            old,
-            new,
-            place,
-        } = self;
-        match place {
-            1 => format!("line {line}, `{new}` for `{old}`"),
-            _ => format!("line {line}, `{new}` for number {place} of `{old}`"),
-        }
+        let one_of = |text: &str, place: usize| match place {
+            1 => format!("`{text}`"),
+            _ => format!("number {place} of `{text}`"),
+        };
+        let new = one_of(&self.new, self.now);
+        let old = one_of(&self.old, self.place);
+        format!("line {}, {new} for {old}", self.line)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let (line, text) = text.trim_start().strip_prefix("line ")?.split_once(", `")?;
-        let (new, text) = text.split_once("` for ")?;
-        let (place, text) = match text.strip_prefix("number ") {
-            Some(text) => text.split_once(" of ")?,
-            None => ("1", text),
-        };
-        let (old, _) = text.strip_prefix('`')?.split_once('`')?;
-        let place = place.parse().ok().filter(|place| *place > 0)?;
+        let (line, text) = text.trim_start().strip_prefix("line ")?.split_once(", ")?;
+        let (now, new, text) = one_of(text)?;
+        let (place, old, _) = one_of(text.strip_prefix(" for ")?)?;
         Some(Self {
             line: line.parse().ok()?,
             old: old.to_owned(),
             new: new.to_owned(),
             place,
+            now,
         })
     }
+}
+
+/// Reads a quoted text and which of its kind it is; then what is left.
+fn one_of(text: &str) -> Option<(usize, &str, &str)> {
+    let (place, text) = match text.strip_prefix("number ") {
+        Some(text) => text.split_once(" of ")?,
+        None => ("1", text),
+    };
+    let (quoted, rest) = text.strip_prefix('`')?.split_once('`')?;
+    let place = place.parse().ok().filter(|place| *place > 0)?;
+    Some((place, quoted, rest))
 }
 
 /// A repair that was tried.
@@ -152,7 +164,8 @@ mod tests {
     fn a_change_is_said_and_read_again() {
         let line = "if (a <= b && b <= c) {";
         let change = Change::new(14, line, (16, 18), "<").unwrap();
-        assert_eq!(change.words(), "line 14, `<` for number 2 of `<=`");
+        let words = "line 14, number 2 of `<` for number 2 of `<=`";
+        assert_eq!(change.words(), words);
         let made = change.made(line).unwrap();
         assert_eq!(made, "if (a <= b && b < c) {");
         assert_eq!(change.unmade(&made).as_deref(), Some(line));
@@ -165,6 +178,12 @@ mod tests {
         assert_eq!(Try::parse(&line), Some(tried));
         let line = Try::words_next("a b", &change);
         assert_eq!(Try::parse_next(&line), Some(("a b".to_owned(), change)));
+        // What stands twice is taken back where it was put.
+        let line = "for word in half word";
+        let change = Change::new(1, line, (12, 16), "word").unwrap();
+        let made = change.made(line).unwrap();
+        assert_eq!(made, "for word in word word");
+        assert_eq!(change.unmade(&made).as_deref(), Some(line));
         for other in [
             "Try again",
             "Try 8 in `x`: line 2",

@@ -57,7 +57,7 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static UNKNOWN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         "(?i)undefined|not defined|never defined|not found|unbound|unset|unknown|syntax error|\
-         parse error|unexpected|no such|not a function|nameerror|unresolved",
+         unexpected|no such|not a function|nameerror|unresolved",
     )
     .ok()
 });

@@ -42,10 +42,10 @@ pub(super) fn sort(path: &str) -> Sort {
                 || part.ends_with(&format!("-{word}"))
         })
     };
-    if matches!(end, "md" | "txt" | "rst" | "adoc") {
-        Sort::Document
-    } else if parts.iter().any(|part| is_test(part)) || is_test(stem) {
+    if parts.iter().any(|part| is_test(part)) || is_test(stem) {
         Sort::Test
+    } else if matches!(end, "md" | "txt" | "rst" | "adoc") {
+        Sort::Document
     } else if SOURCES.contains(&end)
         || (end.is_empty()
             && parts
@@ -192,6 +192,7 @@ mod tests {
             ("src/area.awk", Sort::Source),
             ("bin/measure", Sort::Source),
             ("GUIDE.md", Sort::Document),
+            ("spec/wanted.txt", Sort::Test),
             ("spec/all.sh", Sort::Test),
             ("area_test.sh", Sort::Test),
             ("latest.sh", Sort::Source),

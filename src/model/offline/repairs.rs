@@ -381,7 +381,7 @@ impl Ideas<'_> {
         }
     }
 
-    /// The shell's `=` within brackets.
+    /// The shell's `=` within brackets, and the brackets themselves.
     fn other(&mut self, index: usize) {
         let line = self.line;
         let tests = line.token(index) == "="
@@ -392,6 +392,15 @@ impl Ideas<'_> {
             && line.language == Language::Shell;
         if tests {
             self.swap(Repair::Equality, index, "!=");
+        }
+        let begins = index.checked_sub(1).is_none_or(|before| {
+            matches!(
+                line.token(before),
+                "if" | "elif" | "while" | "until" | "&&" | "||"
+            )
+        });
+        if line.token(index) == "[" && begins && line.language == Language::Shell {
+            self.swap(Repair::Negation, index, "! [");
         }
         if line.token(index) == "(" && index == 0 {
             self.negate(1);
@@ -523,6 +532,7 @@ mod tests {
             "if [ \"$a\" -lt 3 ]; then",
             1,
             &[
+                "Negation [ > ! [",
                 "Bound -lt > -le",
                 "Direction -lt > -gt",
                 "Number 3 > 4",

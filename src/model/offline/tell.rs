@@ -49,12 +49,14 @@ pub(super) fn passed(mind: &Mind<'_>, command: &str) -> Reply {
     if let Some(before) = change.unmade(line) {
         write!(text, "\n\n    - {}\n    + {}", before.trim(), line.trim()).ok();
     }
+    let counted = match tried.number {
+        1 => "It was the first try.".to_owned(),
+        number => format!("It was try {number}; those before it are taken back."),
+    };
     write!(
         text,
-        "\n\nHow I know: the test failed before this change and passes with it; it was try {} and the \
-         others are taken back. I am a script and no LLM: that the test passes is all I can judge, so \
-         have a look at the change.",
-        tried.number
+        "\n\nHow I know: the test failed before this change and passes with it. {counted} I am a script \
+         and no LLM: that the test passes is all I can judge, so have a look at the change."
     )
     .ok();
     acts.say(text).reply()
