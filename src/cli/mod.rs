@@ -11,6 +11,7 @@ pub(crate) mod entry;
 pub(crate) mod find;
 mod start;
 mod told;
+mod offline;
 mod stop;
 mod logs;
 mod task;

@@ -30,7 +30,7 @@ use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::told::told;
-use crate::cli::{Process, RunArgs, find, stop};
+use crate::cli::{Process, RunArgs, find, offline, stop};
 
 /// How long tools that still run may take to end when the program does.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -54,12 +54,13 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
 /// Puts the agent together, lets it work, and tells how it ended.
 async fn go(
     args: &RunArgs,
-    start: Start,
+    mut start: Start,
     process: &Process,
     term: &mut Term,
 ) -> Result<Exit, Failure> {
     let outputs = Outputs::check(&args.outputs, process)?;
     let taken_up = taken_up(args, &start, process)?;
+    let _served = offline::serve(args, &mut start, taken_up.as_ref()).await?;
     let workspace = match (&start.workspace, &taken_up) {
         (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
         (named, _) => named.clone().unwrap_or_default(),

@@ -11,7 +11,7 @@ use undertext::transcript::Attachment;
 
 use crate::cli::exit::Failure;
 use crate::cli::task::{self, Given};
-use crate::cli::{Process, RunArgs};
+use crate::cli::{Process, RunArgs, offline};
 
 const NO_MODEL: &str = "\
 no model named; there are three ways on:
@@ -66,7 +66,7 @@ impl Start {
             return Err(Failure::usage(NO_MODEL));
         }
         spoken(&settings)?;
-        let endpoint = settings.endpoint(environment).map_err(no_key)?;
+        let endpoint = offline::endpoint(args, &settings, environment).map_err(no_key)?;
         let passed = passed(&args.env, &settings, &endpoint, environment)?;
         let transcripts = settings.transcripts_dir(environment)?;
         let workspace = match &args.workspace {
@@ -156,7 +156,7 @@ fn passed(
 }
 
 /// Says what to do about a missing key.
-fn no_key(error: ConfigError) -> Failure {
+pub(super) fn no_key(error: ConfigError) -> Failure {
     match error {
         ConfigError::Endpoint(EndpointError::UsualKey) => Failure::usage(format!(
             "no key for {}; set OPENAI_API_KEY, name another server with --base-url, \

@@ -312,7 +312,7 @@ fn what_it_cannot_mend_it_leaves_as_it_was_and_says_so() {
     let path = directory.path().join("lib/shapes.awk");
     let before = fs::read_to_string(&path).unwrap();
     // So little room that hardly anything stays to be read.
-    let ran = run(directory.path(), "`sh spec/all.sh` fails. Mend it.", 9_000);
+    let ran = run(directory.path(), "`sh spec/all.sh` fails. Mend it.", 12_000);
     assert_snapshot!(ran.text, @"I could not mend it: `sh spec/all.sh` still fails. I tried 47 plain repairs, one at a time, in `lib/shapes.awk`, `lib/main.awk`, and took all of them back: the files are as they were. What fails speaks of: box, tiny, small, little. I am a script and no LLM: I can only look for a failing test and try plain repairs.");
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     let overlays = ran.told.iter().filter(|told| told.starts_with("[overlay"));

@@ -12,6 +12,7 @@ mod lock;
 mod rm;
 mod config;
 mod settings_page;
+mod offline;
 
 use std::fs;
 use std::path::PathBuf;
