@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::json;
 use undertext::agent::{AgentError, Finished};
 use undertext::config;
 use undertext::record::Recorder;
@@ -11,6 +10,7 @@ use undertext::transcript::{Event, FaultClass, Reason, Totals};
 use undertext::view::View;
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::output::Told;
 use crate::cli::report::Report;
 use crate::cli::start::Start;
 use crate::cli::term::Look;
@@ -39,13 +39,12 @@ pub(super) fn tell(
 ) -> Result<Exit, Failure> {
     let used = used(recorder.view());
     let last = |report: &mut Report<'_>, reason: Reason, exit: Exit| {
-        report.object(&json!({
-            "type": "totals",
-            "run": recorder.run(),
-            "reason": reason,
-            "exit": exit as u8,
-            "totals": used,
-        }))
+        report.object(&Told::Totals {
+            run: recorder.run(),
+            reason,
+            exit: exit as u8,
+            totals: used,
+        })
     };
     match ended {
         Ended::AtOnce => {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::id::RunId;
 use undertext::record::Clock;
@@ -19,8 +20,8 @@ use crate::cli::{ListArgs, Process, amount, brief, find};
 const TASK_CHARS: usize = 60;
 
 /// What is told of a run.
-#[derive(Debug, Serialize)]
-struct Glance {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Glance {
     run: RunId,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,

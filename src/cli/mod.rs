@@ -31,6 +31,7 @@ pub(crate) mod replay;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod completions;
+pub(crate) mod output;
 
 use std::io::{self, IsTerminal as _};
 use std::num::{NonZeroU32, NonZeroU64};

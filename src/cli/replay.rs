@@ -2,8 +2,8 @@
 
 use std::io;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 use undertext::exchange::Response;
 use undertext::id::EntryId;
 use undertext::record::Clock;
@@ -104,11 +104,12 @@ fn finish(count: &Count, found: &Found, json: bool, term: &mut Term) -> Result<E
     let Count { all, equal, first } = count;
     let damaged = !found.loaded.damage.is_empty();
     if json {
-        let mut last = json!({"type": "replayed", "requests": all, "equal": equal});
-        if let (Some(first), Some(object)) = (first, last.as_object_mut()) {
-            object.insert("first".to_owned(), json!(first));
-        }
-        term.print_json(&last.to_string())?;
+        let last = Told::Replayed {
+            requests: *all,
+            equal: *equal,
+            first: first.clone(),
+        };
+        term.print_json(&serde_json::to_string(&last).map_err(io::Error::from)?)?;
     } else {
         let requests = amount::of(*all, "request");
         let text = match first {
@@ -249,19 +250,42 @@ fn response<'a>(view: &'a View, entry: &Entry) -> Option<&'a Response> {
     })
 }
 
-/// A request for programs.
-#[derive(Serialize)]
-struct Row<'a> {
-    r#type: &'static str,
-    id: EntryId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    round: Option<u32>,
-    purpose: &'a Purpose,
-    tokens: u64,
-    bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    calls: Option<Vec<String>>,
-    equal: bool,
+/// What `replay --json` writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Told {
+    /// A request that was built again.
+    Request {
+        /// Its entry.
+        id: EntryId,
+        /// The round; absent if it belongs to none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round: Option<u32>,
+        /// What it was for.
+        purpose: Purpose,
+        /// Its size as it was estimated, in tokens.
+        tokens: u64,
+        /// Its size in bytes.
+        bytes: u64,
+        /// The names of the tools that the reply called; absent if there was none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        calls: Option<Vec<String>>,
+        /// Whether its bytes are those that were sent.
+        equal: bool,
+    },
+    /// The last line.
+    Replayed {
+        /// The number of requests.
+        requests: u64,
+        /// Those whose bytes are the ones that were sent.
+        equal: u64,
+        /// The first one that is not so, and why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<String>,
+    },
+    /// What changed how the next request reads.
+    #[serde(untagged)]
+    Entry(Entry),
 }
 
 /// The same line for programs.
@@ -281,19 +305,20 @@ fn object(
                     .collect()
             };
             let calls = response.map(names);
-            let row = Row {
-                r#type: "request",
+            let told = Told::Request {
                 id: entry.id,
                 round: request.round,
-                purpose: &request.purpose,
+                purpose: request.purpose.clone(),
                 tokens: request.estimate.tokens,
                 bytes: request.body.bytes,
                 calls,
                 equal: rebuilt.is_some_and(Rebuilt::is_equal),
             };
-            serde_json::to_string(&row).map(Some)
+            serde_json::to_string(&told).map(Some)
         }
-        Event::Overlay(_) | Event::Retract(_) => serde_json::to_string(entry).map(Some),
+        Event::Overlay(_) | Event::Retract(_) => {
+            serde_json::to_string(&Told::Entry(entry.clone())).map(Some)
+        }
         Event::Run(_)
         | Event::Setup(_)
         | Event::User(_)

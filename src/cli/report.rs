@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::io;
 
-use serde_json::json;
 use undertext::agent::Progress;
 use undertext::id::{CallId, EntryId};
 use undertext::model::Delta;
 use undertext::record::{Clock, Recorder, Stopwatch};
 use undertext::transcript::{Entry, Event, Note, Purpose, jsonl};
 
+use crate::cli::output::{Piece, Told};
 use crate::cli::term::{Look, Term};
 use crate::cli::{amount, brief};
 
@@ -166,16 +166,13 @@ impl<'a> Report<'a> {
     }
 
     fn delta(&mut self, request: EntryId, delta: &Delta) -> io::Result<()> {
-        let (name, text, doing) = match delta {
-            Delta::Text(text) => ("text", text, "writing"),
-            Delta::Reasoning(text) => ("reasoning", text, "thinking"),
-            Delta::Call { name } => ("call", name, "calling"),
+        let (piece, doing) = match delta {
+            Delta::Text(text) => (Piece::Text(text.clone()), "writing"),
+            Delta::Reasoning(text) => (Piece::Reasoning(text.clone()), "thinking"),
+            Delta::Call { name } => (Piece::Call(name.clone()), "calling"),
             Delta::Reply(_) | Delta::Fault(_) => return Ok(()),
         };
-        if self.json {
-            let delta = json!({"type": "delta", "request": request, name: text});
-            self.term.print_json(&delta.to_string())?;
-        }
+        self.object(&Told::Delta { request, piece })?;
         if self.doing != doing {
             self.begin(doing);
             self.tick();
@@ -199,19 +196,12 @@ impl<'a> Report<'a> {
 
     /// Tells programs what the live line tells people.
     fn progress(&mut self) -> io::Result<()> {
-        if !self.json {
-            return Ok(());
-        }
-        let mut progress = json!({
-            "type": "progress",
-            "round": self.round,
-            "tokens": self.tokens,
-            "doing": self.doing,
-        });
-        if let (Some(trigger), Some(object)) = (self.trigger, progress.as_object_mut()) {
-            object.insert("trigger".to_owned(), json!(trigger));
-        }
-        self.term.print_json(&progress.to_string())
+        self.object(&Told::Progress {
+            round: self.round,
+            tokens: self.tokens,
+            doing: self.doing.clone(),
+            trigger: self.trigger,
+        })
     }
 
     /// Shows the live line anew.
@@ -238,9 +228,9 @@ impl<'a> Report<'a> {
     }
 
     /// Writes an object to standard output, if programs read it.
-    pub(crate) fn object(&mut self, object: &serde_json::Value) -> io::Result<()> {
+    pub(crate) fn object(&mut self, told: &Told) -> io::Result<()> {
         if self.json {
-            self.term.print_json(&object.to_string())?;
+            self.term.print_json(&serde_json::to_string(told)?)?;
         }
         Ok(())
     }

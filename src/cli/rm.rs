@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::id::RunId;
 use undertext::record::runs::{self, Removed};
@@ -14,8 +15,8 @@ use crate::cli::{Process, RmArgs, amount, find};
 const DIGITS: usize = 8;
 
 /// What is told of a run that was deleted.
-#[derive(Debug, Serialize)]
-struct Deleted {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Deleted {
     run: RunId,
     transcript: String,
     bytes: u64,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use serde_json::json;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, Progress, Task};
@@ -25,6 +24,7 @@ use undertext::view::View;
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
+use crate::cli::output::Told;
 use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
@@ -98,7 +98,10 @@ async fn go(
     for remark in start.remarks.iter().chain(&remarks) {
         report.say(Look::Faint, remark);
     }
-    report.object(&json!({"type": "start", "run": run, "transcript": location}))?;
+    report.object(&Told::Start {
+        run,
+        transcript: location,
+    })?;
     for entry in &recorder.view().transcript().entries()[first..] {
         report.entry(entry)?;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Layer, Overlay, Size};
@@ -15,8 +16,8 @@ use crate::cli::term::{Look, Term};
 use crate::cli::{Process, ShowArgs, amount, brief};
 
 /// Everything that is told of a run.
-#[derive(Debug, Serialize)]
-struct Overview {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +45,7 @@ struct Overview {
 }
 
 /// The model of the newest setup.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Model {
     name: String,
     profile: String,
@@ -53,7 +54,7 @@ struct Model {
 }
 
 /// What the next request would take.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Context {
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +62,7 @@ struct Context {
 }
 
 /// How far estimates were from what the provider counted.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Estimates {
     replies: u64,
     /// The mean distance, in thousandths of what was counted.
@@ -70,7 +71,7 @@ struct Estimates {
 }
 
 /// An overlay.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Laid {
     id: EntryId,
     origin: &'static str,

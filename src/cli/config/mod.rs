@@ -1,6 +1,6 @@
 //! `config`: where settings come from, what they are, and what they may be.
 
-mod show;
+pub(crate) mod show;
 mod yaml;
 
 use std::fs::OpenOptions;
@@ -8,12 +8,14 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use undertext::config::{self, EXAMPLE, Layers, Origin, Sections, Source, Sources};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs, start};
+use crate::cli::{Process, SettingArgs, output, start};
 
 /// `config`
 #[derive(Debug, Args)]
@@ -38,7 +40,7 @@ enum What {
     Check(CheckArgs),
     /// Show every setting, and what set it
     Show(ShowArgs),
-    /// Write what may stand in config.yaml, as a JSON Schema
+    /// Write what may stand in config.yaml, or what --json writes, as a JSON Schema
     Schema(SchemaArgs),
 }
 
@@ -91,6 +93,8 @@ struct SchemaArgs {
 enum Described {
     /// The settings: config.yaml
     Config,
+    /// What commands write with --json
+    Output,
 }
 
 /// Does what is asked about the settings.
@@ -150,6 +154,26 @@ fn create(path: &Path) -> io::Result<()> {
     file.write_all(EXAMPLE.as_bytes())
 }
 
+/// A source of settings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Listed {
+    /// `file` or `variable`.
+    kind: &'static str,
+    /// The path, or the name.
+    name: String,
+    /// `read`, `absent` or `wrong`.
+    state: &'static str,
+}
+
+/// Whether the settings are right.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Checked {
+    /// Whether they are.
+    ok: bool,
+    /// What is wrong, a line each.
+    errors: Vec<String>,
+}
+
 /// Lists the sources, those below first.
 fn path(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure> {
     let mut absent = false;
@@ -166,8 +190,8 @@ fn path(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure>
             Origin::BuiltIn | Origin::Set | Origin::Flag => continue,
         };
         if json {
-            let source = json!({"kind": kind, "name": name, "state": state});
-            term.print_json(&source.to_string())?;
+            let source = Listed { kind, name, state };
+            term.print_json(&serde_json::to_string(&source).map_err(io::Error::from)?)?;
         } else {
             let look = if state == "wrong" {
                 Look::Bad
@@ -204,9 +228,11 @@ fn check(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure
         Exit::Usage
     };
     if json {
-        let lines: Vec<String> = wrong.iter().map(Failure::line).collect();
-        let told = json!({"ok": wrong.is_empty(), "errors": lines});
-        term.print_json(&told.to_string())?;
+        let checked = Checked {
+            ok: wrong.is_empty(),
+            errors: wrong.iter().map(Failure::line).collect(),
+        };
+        term.print_json(&serde_json::to_string(&checked).map_err(io::Error::from)?)?;
         return Ok(exit);
     }
     for (variable, meant) in config::mistaken(&sources.environment) {
@@ -228,6 +254,7 @@ fn check(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure
 fn schema(what: Described, term: &mut Term) -> Result<Exit, Failure> {
     let schema: Value = match what {
         Described::Config => config::schema(),
+        Described::Output => output::schema(),
     };
     let text = serde_json::to_string_pretty(&schema).map_err(io::Error::from)?;
     term.write(format!("{text}\n").as_bytes())?;

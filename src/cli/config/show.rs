@@ -1,6 +1,10 @@
 //! `config show`: every setting with its value, and what set it.
 
-use serde_json::json;
+use std::io;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use undertext::config::{InForce, Layers, Origin, Sources};
 
 use crate::cli::config::{ShowArgs, yaml};
@@ -19,7 +23,8 @@ pub(super) fn show(args: &ShowArgs, sources: &Sources, term: &mut Term) -> Resul
     }
     if args.json {
         for key in &keys {
-            term.print_json(&object(key).to_string())?;
+            let setting = serde_json::to_string(&setting(key)).map_err(io::Error::from)?;
+            term.print_json(&setting)?;
         }
     } else {
         if keys.is_empty() {
@@ -31,12 +36,34 @@ pub(super) fn show(args: &ShowArgs, sources: &Sources, term: &mut Term) -> Resul
     Ok(Exit::Done)
 }
 
-/// A key as a line of a program's reading.
-fn object(key: &InForce) -> serde_json::Value {
-    let mut object = json!({"key": key.path.join("."), "value": key.value});
-    if let Some(default) = &key.default {
-        object["default"] = default.clone();
-    }
+/// A setting, and what set it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Setting {
+    /// The key, with dots between the levels.
+    key: String,
+    /// The value in force.
+    value: Value,
+    /// The built-in value; absent for what has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+    /// What set it.
+    from: SetBy,
+}
+
+/// What set a key.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SetBy {
+    /// `built_in`, `file`, `variable`, `set` or `flag`.
+    kind: &'static str,
+    /// The path of the file, or the name of the variable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// The line in the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+}
+
+fn setting(key: &InForce) -> Setting {
     let (kind, name, line) = match &key.origin {
         Origin::BuiltIn => ("built_in", None, None),
         Origin::File(path, line) => ("file", Some(path.display().to_string()), *line),
@@ -44,14 +71,12 @@ fn object(key: &InForce) -> serde_json::Value {
         Origin::Set => ("set", None, None),
         Origin::Flag => ("flag", None, None),
     };
-    object["from"] = json!({"kind": kind});
-    if let Some(name) = name {
-        object["from"]["name"] = name.into();
+    Setting {
+        key: key.path.join("."),
+        value: key.value.clone(),
+        default: key.default.clone(),
+        from: SetBy { kind, name, line },
     }
-    if let Some(line) = line {
-        object["from"]["line"] = line.into();
-    }
-    object
 }
 
 /// The keys as they would stand in a file, each with what set it as a comment.

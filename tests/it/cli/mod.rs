@@ -13,6 +13,7 @@ mod rm;
 mod config;
 mod settings_page;
 mod offline;
+mod output;
 
 use std::fs;
 use std::path::PathBuf;

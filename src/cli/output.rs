@@ -1,0 +1,174 @@
+//! What programs read on standard output, and the schema of it.
+//!
+//! Every object that a command writes with `--json` is declared by a type, and [`schema`] is made
+//! from those types, so that what is published is what is written.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+use undertext::id::{EntryId, RunId};
+use undertext::transcript::{Entry, Reason, Totals};
+
+use crate::cli::{config, list, replay, rm, show};
+
+/// What `run --json` writes beside the transcript's own entries.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Told {
+    /// The first line.
+    Start {
+        /// The run.
+        run: RunId,
+        /// Where its transcript is.
+        transcript: String,
+    },
+    /// A piece of a reply that is coming in. The whole follows as a `response` entry.
+    Delta {
+        /// The request that is being answered.
+        request: EntryId,
+        /// The piece.
+        #[serde(flatten)]
+        piece: Piece,
+    },
+    /// What is going on now.
+    Progress {
+        /// The round.
+        round: u32,
+        /// What the newest request takes, in tokens.
+        tokens: u64,
+        /// `asking`, `summarizing`, `waiting`, or the name of the tool that runs.
+        doing: String,
+        /// The tokens above which the context is compacted; absent until the settings are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trigger: Option<u64>,
+    },
+    /// The last line.
+    Totals {
+        /// The run.
+        run: RunId,
+        /// Why it ended.
+        reason: Reason,
+        /// The exit code of the program.
+        exit: u8,
+        /// What was used since it was begun or taken up.
+        totals: Totals,
+    },
+}
+
+/// A piece of a reply.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Piece {
+    /// Text of the answer.
+    Text(String),
+    /// Text that the model thinks.
+    Reasoning(String),
+    /// The name of a tool that is being called.
+    Call(String),
+}
+
+/// The JSON Schema of every line that a command writes with `--json`, one definition a command.
+pub(crate) fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12();
+    let mut schema = contract(settings.clone().for_serialize());
+    // What is always written now was not always: entries of an older version lack it.
+    forgive(&mut schema, &contract(settings));
+    schema
+}
+
+/// The schema of what is written, or of what can be read.
+fn contract(settings: SchemaSettings) -> Value {
+    let mut generator = settings.into_generator();
+    let commands = [
+        ("run", run(&mut generator)),
+        ("list", generator.subschema_for::<list::Glance>()),
+        ("show", generator.subschema_for::<show::Overview>()),
+        ("print", print(&mut generator)),
+        ("replay", generator.subschema_for::<replay::Told>()),
+        ("config-path", generator.subschema_for::<config::Listed>()),
+        ("config-check", generator.subschema_for::<config::Checked>()),
+        (
+            "config-show",
+            generator.subschema_for::<config::show::Setting>(),
+        ),
+        ("rm", generator.subschema_for::<rm::Deleted>()),
+    ];
+    let mut definitions = generator.take_definitions(true);
+    let mut names = Vec::new();
+    for (name, schema) in commands {
+        names.push(json!({"$ref": format!("#/$defs/{name}")}));
+        definitions.insert(name.to_owned(), schema.into());
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "undertext --json",
+        "description": "One JSON object a line. What each command writes stands in $defs under \
+            its name. Fields are added, never renamed: leave alone what you do not know.",
+        "anyOf": names,
+        "$defs": definitions
+    })
+}
+
+/// Requires only what the other schema, of the same shape, requires as well.
+fn forgive(schema: &mut Value, other: &Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                let other = other.get(key).unwrap_or(&Value::Null);
+                if let ("required", Value::Array(names)) = (key.as_str(), &mut *value) {
+                    names.retain(|name| other.as_array().is_some_and(|all| all.contains(name)));
+                } else {
+                    forgive(value, other);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (place, item) in items.iter_mut().enumerate() {
+                forgive(item, other.get(place).unwrap_or(&Value::Null));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What `run` writes.
+fn run(generator: &mut SchemaGenerator) -> Schema {
+    let (told, entry) = (
+        generator.subschema_for::<Told>(),
+        generator.subschema_for::<Entry>(),
+    );
+    json_schema!({
+        "description": "First `start`, last `totals`; between them the transcript's entries as \
+            they are recorded, with `delta` and `progress`.",
+        "anyOf": [told, entry]
+    })
+}
+
+/// What `print` writes.
+fn print(generator: &mut SchemaGenerator) -> Schema {
+    let entry = generator.subschema_for::<Entry>();
+    let message = json_schema!({
+        "description": "A message as it was sent, in the provider's form.",
+        "type": "object",
+        "properties": {"role": {"enum": ["system", "user", "assistant", "tool"]}},
+        "required": ["role"]
+    });
+    json_schema!({
+        "description": "Raw: the lines of the transcript. Compacted: the messages of a request.",
+        "anyOf": [
+            entry,
+            message,
+            {
+                "description": "With both views, each line says which it belongs to.",
+                "type": "object",
+                "properties": {"view": {"enum": ["raw", "compacted"]}},
+                "required": ["view"],
+                "oneOf": [
+                    {"properties": {"entry": entry}, "required": ["entry"]},
+                    {"properties": {"message": message}, "required": ["message"]}
+                ]
+            }
+        ]
+    })
+}
