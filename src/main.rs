@@ -52,6 +52,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Rm(args) => cli::rm::rm(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),
         Command::Completions(args) => cli::completions::completions(args, term),
+        Command::Tools(args) => cli::tools::tools(args, process, term),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::agent::{Agent, AgentError};
-use crate::exchange::{Clipped, Effect, Ending, Status, ToolResult};
+use crate::exchange::{Clipped, Effect, Ending, Status, ToolResult, ToolSpec};
 use crate::hands::{self, Order};
 use crate::id::{CallId, Digest};
 use crate::record::Recorder;
@@ -155,6 +155,7 @@ impl Agent {
             cwd,
             known,
             chars: self.result_chars(view, ready.id),
+            timeout_ms: spec(view, &ready.name).and_then(|spec| spec.meta.timeout_ms),
         }
     }
 
@@ -261,12 +262,16 @@ impl Agent {
 
 /// Whether the calls of a tool change the world; of one that is not known, they might.
 fn effect(view: &View, name: &str) -> Effect {
+    spec(view, name).map_or(Effect::Writes, |spec| spec.meta.effect)
+}
+
+/// What was recorded of a tool.
+fn spec<'a>(view: &'a View, name: &str) -> Option<&'a ToolSpec> {
     let specs = view
         .wire()
         .map(|wire| wire.tools.as_slice())
         .unwrap_or_default();
-    let spec = specs.iter().find(|spec| spec.name == name);
-    spec.map_or(Effect::Writes, |spec| spec.meta.effect)
+    specs.iter().find(|spec| spec.name == name)
 }
 
 /// Whether the arguments of a call are JSON at all. None at all are those of a tool without

@@ -38,6 +38,7 @@ impl Agent {
             // In the workspace, wherever the model went.
             cwd: None,
             known: None,
+            timeout_ms: None,
             // It is clipped below, where its handle is known.
             chars: u64::MAX,
         };

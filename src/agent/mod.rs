@@ -173,7 +173,12 @@ impl Agent {
         let run = tracing::info_span!("run", run = %recorder.run());
         let number = recorder.view().rounds().turns().len();
         let turn = tracing::info_span!(parent: &run, "turn", number);
-        let reason = self.go(recorder, cancel).instrument(turn).await?;
+        let reason = self.go(recorder, cancel).instrument(turn).await;
+        // Jobs end with the run, however it ends.
+        if let Some(hands) = &self.hands {
+            hands.end_jobs().await;
+        }
+        let reason = reason?;
         let text = ending(recorder, reason);
         let totals = recorder.view().ledger().since_end;
         let begun = recorder.view().ledger().begun.unwrap_or_default();

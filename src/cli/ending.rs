@@ -164,6 +164,9 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
     let shown = args.base_url.as_deref().map(without_query);
     flag("--base-url", shown.as_deref());
     flag("--api-key-env", args.api_key_env.as_deref());
+    let some = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
+    flag("--tools", some(&args.choice.tools).as_deref());
+    flag("--no-tools", some(&args.choice.no_tools).as_deref());
     let transcripts = args.settings.transcripts.as_deref();
     flag("--transcripts", transcripts.and_then(Path::to_str));
     flag(

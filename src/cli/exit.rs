@@ -107,6 +107,7 @@ impl From<ConfigError> for Failure {
             } => Exit::Sandbox,
             ConfigError::File { .. }
             | ConfigError::Setting { .. }
+            | ConfigError::Tool { .. }
             | ConfigError::Meaning(_)
             | ConfigError::MeaningAt { .. }
             | ConfigError::Endpoint(_) => Exit::Usage,

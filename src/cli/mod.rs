@@ -12,6 +12,7 @@ pub(crate) mod find;
 mod start;
 mod told;
 mod offline;
+mod toolbox;
 mod stop;
 mod logs;
 mod task;
@@ -32,6 +33,7 @@ pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod completions;
 pub(crate) mod output;
+pub(crate) mod tools;
 
 use std::io::{self, IsTerminal as _};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -48,6 +50,8 @@ use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
 use crate::cli::task::TaskArgs;
 use crate::cli::term::{Term, Terminals};
+use crate::cli::toolbox::ToolArgs;
+use crate::cli::tools::ToolsArgs;
 
 /// Runs a coding agent without a screen, and never forgets what it did.
 #[derive(Debug, Parser)]
@@ -77,6 +81,7 @@ Look:
 Set up:
   config       Write, check and show your settings
   completions  Write what your shell needs to complete command lines
+  tools        List the tools a model may call, or see one of them in full
   rm           Delete runs for good
 
 Options:
@@ -105,6 +110,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Write what your shell needs to complete command lines
     Completions(CompletionsArgs),
+    /// List the tools a model may call, or see one of them in full
+    Tools(ToolsArgs),
     /// Delete runs for good
     Rm(RmArgs),
 }
@@ -182,6 +189,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) append_instructions: Option<String>,
+    /// Which tools the model may call.
+    #[command(flatten, next_help_heading = "Workspace and tools")]
+    pub(crate) choice: ToolArgs,
     /// End after this many requests, resumable [default: 500]
     #[arg(long, value_name = "N", value_parser = rounds)]
     #[arg(help_heading = "Limits")]

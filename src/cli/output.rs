@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
-use crate::cli::{config, list, replay, rm, show};
+use crate::cli::{config, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -92,6 +92,7 @@ fn contract(settings: SchemaSettings) -> Value {
             "config-show",
             generator.subschema_for::<config::show::Setting>(),
         ),
+        ("tools", generator.subschema_for::<tools::Offered<'_>>()),
         ("rm", generator.subschema_for::<rm::Deleted>()),
     ];
     let mut definitions = generator.take_definitions(true);

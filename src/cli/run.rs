@@ -17,7 +17,6 @@ use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
-use undertext::tools::{Skill, Toolbox};
 use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
 use undertext::view::View;
 
@@ -30,6 +29,7 @@ use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::told::told;
+use crate::cli::toolbox::Tools;
 use crate::cli::{Process, RunArgs, find, offline, stop};
 
 /// How long tools that still run may take to end when the program does.
@@ -48,6 +48,8 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
         })?;
     let exit = runtime.block_on(go(args, start, process, term));
     runtime.shutdown_timeout(LEAVING);
+    // Whatever did not end in time.
+    hands::end_all();
     exit
 }
 
@@ -65,7 +67,7 @@ async fn go(
         (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
         (named, _) => named.clone().unwrap_or_default(),
     };
-    let (agent, mut remarks) = agent(&start, &workspace, taken_up.as_ref(), process)?;
+    let (agent, mut remarks) = agent(args, &start, &workspace, taken_up.as_ref(), process)?;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
@@ -236,13 +238,19 @@ fn create(start: &Start, workspace: &Path, name: Option<&str>) -> Result<Recorde
 
 /// The agent, and what a person should know of it.
 fn agent(
+    args: &RunArgs,
     start: &Start,
     workspace: &Path,
     taken_up: Option<&Recorder>,
     process: &Process,
 ) -> Result<(Agent, Vec<String>), Failure> {
     let before = taken_up.and_then(|recorder| recorder.view().setup());
-    let told = told(&start.settings, workspace, process)?;
+    let told = told(
+        &start.settings,
+        args.choice.wants_skills(&start.settings),
+        workspace,
+        process,
+    )?;
     let setup = setup(&start.settings, before, told.text)?;
     let endpoint = Endpoint {
         base_url: start.endpoint.base_url.clone(),
@@ -255,14 +263,17 @@ fn agent(
     };
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let client = Client::new(endpoint, start.settings.timeouts).map_err(|e| usage(e.into()))?;
-    let (toolbox, mut remarks) = toolbox(&start.settings, told.skills)?;
+    let tools = Tools::all(&start.settings, &process.environment, told.skills)?;
+    let mut remarks = tools.remarks(&start.settings);
     remarks.extend(told.remarks);
+    let own = tools.files.iter().map(|file| file.tool.clone()).collect();
+    let toolbox = tools.offered(&start.settings, &args.choice)?;
     let variables = process.environment.iter();
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
     let environment = hands::allowed(variables, &start.environment);
     let home = start::home(&process.environment);
     let site = Workspace::open(workspace, home.as_deref(), environment);
-    let hands = Hands::in_process(site.map_err(|e| usage(e.into()))?);
+    let hands = Hands::in_process_with(site.map_err(|e| usage(e.into()))?, own);
     if workspace.join("config.yaml").exists() {
         remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
     }
@@ -298,28 +309,6 @@ fn setup(
         },
         policy: settings.policy,
     })
-}
-
-/// The built-in tools as the settings want them, and one for the skills.
-fn toolbox(settings: &Settings, skills: Vec<Skill>) -> Result<(Toolbox, Vec<String>), Failure> {
-    let toolbox = Toolbox::builtin().with_skills(skills);
-    let is_off = |name: &str| settings.tool(name).enabled == Some(false);
-    let names: Vec<String> = toolbox.specs().into_iter().map(|spec| spec.name).collect();
-    let unknown = settings
-        .tools
-        .keys()
-        .filter(|off| is_off(off) && !names.iter().any(|name| name.eq_ignore_ascii_case(off)));
-    // It is there only if there are skills.
-    let unknown = unknown.filter(|name| !name.eq_ignore_ascii_case("LoadSkill"));
-    let remarks = unknown
-        .map(|name| format!("tools.{name}: there is no such tool to switch off"))
-        .collect();
-    let off = names.iter().filter(|name| is_off(name));
-    let toolbox = toolbox.without(off);
-    let toolbox = toolbox.map_err(|error| Failure::new(Exit::Usage, error))?;
-    let hint =
-        |spec: &undertext::exchange::ToolSpec| settings.tool(&spec.name).hint(spec.meta.hint);
-    Ok((toolbox.with_hints(hint), remarks))
 }
 
 /// Lets the agent work; the first signal ends it orderly, the second at once.

@@ -165,6 +165,7 @@ pub(super) fn no_key(error: ConfigError) -> Failure {
         )),
         error @ (ConfigError::File { .. }
         | ConfigError::Setting { .. }
+        | ConfigError::Tool { .. }
         | ConfigError::Meaning(_)
         | ConfigError::MeaningAt { .. }
         | ConfigError::Endpoint(_)) => error.into(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use undertext::hands;
 
 use crate::cli::exit::Exit;
 
@@ -74,5 +75,7 @@ fn is_hang_up_ignored() -> bool {
     reason = "the person asked twice, and the rest of the program does not answer"
 )]
 fn at_once(exit: Exit) {
+    // Nothing is dropped from here on, so nothing else would end what tools have started.
+    hands::end_all();
     std::process::exit(exit as i32)
 }

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 use undertext::config::{self, Settings};
 use undertext::instructions::{self, Instructions, Sources};
+use undertext::tools::Skill;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, start};
 
-/// The system text and the skills for a run in this workspace.
+/// The system text for a run in this workspace, and the skills if it wants them.
 pub(super) fn told(
     settings: &Settings,
+    with_skills: bool,
     workspace: &Path,
     process: &Process,
 ) -> Result<Instructions, Failure> {
     let home = start::home(&process.environment);
-    let own = config::own_file(&process.environment);
-    let own_skills = own.map(|file| file.with_file_name("skills"));
+    let own_skills = own_skills(process);
     let wanted = &settings.instructions;
     let text = wanted.file.as_deref().map(|file| {
         let path = placed(file, home.as_deref(), process);
@@ -27,11 +28,30 @@ pub(super) fn told(
         workspace,
         home: home.as_deref(),
         own_skills: own_skills.as_deref(),
-        skills: settings.tool("LoadSkill").enabled != Some(false),
+        skills: with_skills,
         text: text.as_deref(),
         append: wanted.append.as_deref(),
         agents_md: wanted.agents_md,
     }))
+}
+
+/// The skills for a run in this workspace.
+pub(super) fn skills(workspace: &Path, process: &Process) -> Vec<Skill> {
+    let found = Instructions::find(&Sources {
+        workspace,
+        home: start::home(&process.environment).as_deref(),
+        own_skills: own_skills(process).as_deref(),
+        skills: true,
+        text: None,
+        append: None,
+        agents_md: false,
+    });
+    found.skills
+}
+
+fn own_skills(process: &Process) -> Option<PathBuf> {
+    let own = config::own_file(&process.environment)?;
+    Some(own.with_file_name("skills"))
 }
 
 /// The path with `~` and from the current directory.

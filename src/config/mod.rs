@@ -14,6 +14,7 @@ mod settings;
 mod server;
 mod layers;
 mod schema;
+mod tools;
 #[cfg(test)]
 mod tests;
 
@@ -31,9 +32,10 @@ pub use section::{
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
 pub use settings::{InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts};
+pub use tools::{ToolFile, tools, tools_dir};
 pub use value::{
-    Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode, Temperature, Usd,
-    ValueError,
+    CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
+    Temperature, Usd, ValueError,
 };
 pub use wrong::Wrong;
 

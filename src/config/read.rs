@@ -30,6 +30,14 @@ pub enum ConfigError {
         /// What.
         source: Wrong,
     },
+    /// A file that describes a tool is wrong.
+    #[error("wrong tool in {place}")]
+    Tool {
+        /// Where.
+        place: Place,
+        /// What.
+        source: Box<Wrong>,
+    },
     /// Settings contradict each other, or mean nothing.
     #[error("settings cannot be used")]
     Meaning(#[from] MeaningError),
@@ -155,17 +163,23 @@ pub(crate) fn file(path: &Path) -> Result<Sections, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
-    let not_text = |error: std::str::Utf8Error| {
+    let text = as_text(&bytes).map_err(|(source, at)| ConfigError::Setting {
+        place: Place::File(path.to_owned(), at),
+        source,
+    })?;
+    text_of(text, path)
+}
+
+/// The bytes of a file as its text.
+pub(crate) fn as_text(bytes: &[u8]) -> Result<&str, Found> {
+    str::from_utf8(bytes).map_err(|error| {
         let before = str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default();
         let column = column.chars().count() + 1;
-        ConfigError::Setting {
-            place: Place::File(path.to_owned(), Some((line as u64, column as u64))),
-            source: Wrong::value("what stands here is not UTF-8"),
-        }
-    };
-    text_of(str::from_utf8(&bytes).map_err(not_text)?, path)
+        let wrong = Wrong::value("what stands here is not UTF-8");
+        (wrong, Some((line as u64, column as u64)))
+    })
 }
 
 /// Reads the text of a file.
@@ -199,7 +213,8 @@ pub(crate) fn file_if_there(path: &Path) -> Result<Option<Sections>, ConfigError
     }
 }
 
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+/// The bytes of a file.
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     // Judged before it is opened: to open a pipe would wait for its other end.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
@@ -280,7 +295,8 @@ fn nested(path: &str, value: &str) -> Result<Sections, Wrong> {
     sections(&yaml).map_err(|(wrong, _)| wrong)
 }
 
-type Found = (Wrong, Option<(u64, u64)>);
+/// What is wrong in a text, and at which line and column if they are known.
+pub(crate) type Found = (Wrong, Option<(u64, u64)>);
 
 fn sections(yaml: &str) -> Result<Sections, Found> {
     let options = serde_saphyr::options! { with_snippet: false };

@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::given::{Given, Stated};
 use crate::config::value::{
-    Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode, Temperature, Usd,
+    CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
+    Temperature, Usd,
 };
 use crate::setup::{Api, EstimateRule, OnFailure};
 
@@ -373,8 +374,10 @@ section! {
     keys {
         /// Whether it is offered.
         enabled: bool,
-        /// What compaction by hints does with its calls.
-        compaction: HintChoice,
+        /// How long a call of `Bash`, of `Job` or of a tool of yours may take.
+        timeout: Option<Lasting>,
+        /// What compaction by hints does with its calls; `dedup: false`: none makes another superfluous.
+        compaction: CallsChoice,
     }
 }
 

@@ -9,9 +9,9 @@ use crate::config::read::{ConfigError, MeaningError};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
 use crate::config::section::{InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
-use crate::config::value::{HintChoice, Keeping, Lasting, Usd};
+use crate::config::value::{CallsChoice, Keeping, Lasting, Usd};
 use crate::config::{Environment, state_dir};
-use crate::exchange::Hint;
+use crate::exchange::ToolMeta;
 use crate::model::Timeouts;
 use crate::record::Durability;
 use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
@@ -60,14 +60,22 @@ pub struct ModelSettings {
 pub struct ToolSettings {
     /// Whether it is offered; none: as the tool itself says.
     pub enabled: Option<bool>,
-    /// What compaction by hints does with its calls.
-    pub compaction: Option<HintChoice>,
+    /// How long a call may take, in milliseconds; none: as the tool itself says.
+    pub timeout_ms: Option<u64>,
+    /// What compaction does with its calls.
+    pub compaction: Option<CallsChoice>,
 }
 
 impl ToolSettings {
-    /// The tool's own hint with what is said here replaced.
-    pub fn hint(self, own: Hint) -> Hint {
-        self.compaction.map_or(own, |choice| choice.over(own))
+    /// The tool's own meta with what is said here replaced.
+    pub fn meta(self, mut own: ToolMeta) -> ToolMeta {
+        let choice = self.compaction.unwrap_or_default();
+        own.hint = choice.hint.over(own.hint);
+        own.timeout_ms = self.timeout_ms.or(own.timeout_ms);
+        if choice.dedup == Some(false) {
+            own.supersession = None;
+        }
+        own
     }
 }
 
@@ -143,20 +151,15 @@ impl Settings {
         if !rules.contains_key(default_rule) {
             return Err(MeaningError::NoSuchRule(default_rule.clone()).into());
         }
-        settings.tools = tools
-            .into_iter()
-            .map(|(name, tool)| {
-                let enabled = tool.enabled.get();
-                let compaction = tool.compaction.get();
-                (
-                    name,
-                    ToolSettings {
-                        enabled,
-                        compaction,
-                    },
-                )
-            })
-            .collect();
+        for (name, tool) in tools {
+            let timeout = tool.timeout.get().flatten();
+            let said = ToolSettings {
+                enabled: tool.enabled.get(),
+                timeout_ms: timeout.map(|time| time.0.0),
+                compaction: tool.compaction.get(),
+            };
+            settings.tools.insert(name, said);
+        }
         put_instructions(instructions, &mut settings.instructions);
         let dir = transcripts.dir;
         let dir = dir.map(|dir| dir.filter(|dir| !dir.as_os_str().is_empty()));

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{SerializeMap as _, Serializer};
+use serde::ser::{SerializeMap, Serializer};
 
 use crate::exchange::{Hint, Treatment};
 use crate::record::Durability;
@@ -316,6 +316,26 @@ impl HintChoice {
             self.response.unwrap_or(hint.response),
         )
     }
+
+    /// Writes the halves of which something is said.
+    fn put_halves<M: SerializeMap>(self, map: &mut M) -> Result<(), M::Error> {
+        for (half, treatment) in [("request", self.request), ("response", self.response)] {
+            if let Some(treatment) = treatment {
+                map.serialize_entry(half, &treatment)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What compaction does with the calls of one tool, as far as it is said: a hint, and with
+/// `dedup: false` that no call makes another superfluous.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallsChoice {
+    /// The hint.
+    pub hint: HintChoice,
+    /// Whether calls that a later one made superfluous may go.
+    pub dedup: Option<bool>,
 }
 
 const WORDS: &[&str] = &["keep", "strip", "strip-requests", "strip-responses", "omit"];
@@ -323,10 +343,11 @@ const WORDS: &[&str] = &["keep", "strip", "strip-requests", "strip-responses", "
 /// The words for one half.
 const TREATMENTS: &[&str] = &["keep", "strip", "omit"];
 
-struct HintVisitor;
+/// The keys that may stand in a mapping.
+struct ChoiceVisitor(&'static [&'static str]);
 
-impl<'de> Visitor<'de> for HintVisitor {
-    type Value = HintChoice;
+impl<'de> Visitor<'de> for ChoiceVisitor {
+    type Value = CallsChoice;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "one of {} or a mapping", WORDS.join(", "))
@@ -341,19 +362,23 @@ impl<'de> Visitor<'de> for HintVisitor {
             "omit" => (Treatment::Omit, Treatment::Omit),
             _ => return Err(E::unknown_variant(word, WORDS)),
         };
-        Ok(HintChoice {
+        let hint = HintChoice {
             request: Some(request),
             response: Some(response),
-        })
+        };
+        Ok(CallsChoice { hint, dedup: None })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut choice = HintChoice::default();
+        let mut choice = CallsChoice::default();
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "request" => choice.request = Some(map.next_value()?),
-                "response" => choice.response = Some(map.next_value()?),
-                _ => return Err(de::Error::unknown_field(&key, &["request", "response"])),
+                key if !self.0.contains(&key) => {
+                    return Err(de::Error::unknown_field(key, self.0));
+                }
+                "request" => choice.hint.request = Some(map.next_value()?),
+                "response" => choice.hint.response = Some(map.next_value()?),
+                _ => choice.dedup = Some(map.next_value()?),
             }
         }
         Ok(choice)
@@ -374,11 +399,19 @@ impl Serialize for HintChoice {
             return serializer.serialize_str(word);
         }
         let mut map = serializer.serialize_map(None)?;
-        for (half, treatment) in [("request", self.request), ("response", self.response)] {
-            if let Some(treatment) = treatment {
-                map.serialize_entry(half, &treatment)?;
-            }
-        }
+        self.put_halves(&mut map)?;
+        map.end()
+    }
+}
+
+impl Serialize for CallsChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(dedup) = self.dedup else {
+            return self.hint.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(None)?;
+        self.hint.put_halves(&mut map)?;
+        map.serialize_entry("dedup", &dedup)?;
         map.end()
     }
 }
@@ -397,9 +430,31 @@ schema!(HintChoice: {
     ]
 });
 
+schema!(CallsChoice: {
+    "anyOf": [
+        {"type": "string", "enum": WORDS},
+        {
+            "type": "object",
+            "properties": {
+                "request": {"type": "string", "enum": TREATMENTS},
+                "response": {"type": "string", "enum": TREATMENTS},
+                "dedup": {"type": "boolean"}
+            },
+            "additionalProperties": false
+        }
+    ]
+});
+
 impl<'de> Deserialize<'de> for HintChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(HintVisitor)
+        let visitor = ChoiceVisitor(&["request", "response"]);
+        Ok(deserializer.deserialize_any(visitor)?.hint)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallsChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChoiceVisitor(&["request", "response", "dedup"]))
     }
 }
 

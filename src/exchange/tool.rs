@@ -49,6 +49,9 @@ pub struct ToolMeta {
     /// Arguments that name what a call was about, shown in its stub.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// How long a call may take, in milliseconds; absent: as long as is usual for the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// Whether a tool's calls change the world.

@@ -16,6 +16,8 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+pub use crate::tools::external::External;
+pub use crate::tools::family::end_all;
 pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};
 
 use crate::exchange::Status;
@@ -39,6 +41,10 @@ pub struct Order {
     pub known: Option<Digest>,
     /// The longest content, in characters.
     pub chars: u64,
+    /// How long the call may take unless its arguments say so, in milliseconds; absent: as long
+    /// as is usual for the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// What the brain says.
@@ -49,24 +55,33 @@ enum Ask {
     Order(Order),
     /// End this call, if it still runs; it is answered all the same.
     Cancel(CallId),
+    /// End what calls left running in the background.
+    EndJobs,
 }
 
 /// What the other side says: each order is answered once.
 #[derive(Debug, Serialize, Deserialize)]
-struct Answer {
-    call: CallId,
-    outcome: Outcome,
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    /// The call ended so.
+    Done { call: CallId, outcome: Box<Outcome> },
+    /// Nothing runs in the background any more.
+    JobsEnded,
 }
 
-/// The calls that wait for their answers.
-type Waiting = Arc<Mutex<HashMap<CallId, oneshot::Sender<Outcome>>>>;
+/// Those who wait for answers.
+#[derive(Debug, Default)]
+struct Waiting {
+    calls: HashMap<CallId, oneshot::Sender<Outcome>>,
+    jobs: Vec<oneshot::Sender<()>>,
+}
 
 /// Performs orders. When it is dropped, whatever still runs is ended.
 #[derive(Debug)]
 pub struct Hands {
     root: PathBuf,
     ask: mpsc::UnboundedSender<Ask>,
-    waiting: Waiting,
+    waiting: Arc<Mutex<Waiting>>,
     serving: JoinHandle<()>,
 }
 
@@ -75,21 +90,36 @@ impl Hands {
     ///
     /// To be called within a tokio runtime, which runs them.
     pub fn in_process(workspace: Workspace) -> Self {
+        Self::in_process_with(workspace, Vec::new())
+    }
+
+    /// The same, which know these tools as well.
+    pub fn in_process_with(workspace: Workspace, tools: Vec<External>) -> Self {
         let root = workspace.root().to_owned();
         let (ask, asked) = mpsc::unbounded_channel();
         let (answer, mut answers) = mpsc::unbounded_channel::<Answer>();
-        let waiting = Waiting::default();
-        let serving = tokio::spawn(serve::serve(Arc::new(workspace), asked, answer));
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let bench = serve::Bench::new(workspace, tools);
+        let serving = tokio::spawn(serve::serve(bench, asked, answer));
         let table = Arc::clone(&waiting);
         drop(tokio::spawn(async move {
-            while let Some(Answer { call, outcome }) = answers.recv().await {
-                if let Some(waits) = locked(&table).remove(&call) {
-                    // Nobody waits any more for a call that was given up.
-                    waits.send(outcome).ok();
+            while let Some(answer) = answers.recv().await {
+                match answer {
+                    Answer::Done { call, outcome } => {
+                        if let Some(waits) = locked(&table).calls.remove(&call) {
+                            // Nobody waits any more for a call that was given up.
+                            waits.send(*outcome).ok();
+                        }
+                    }
+                    Answer::JobsEnded => {
+                        for waits in locked(&table).jobs.drain(..) {
+                            waits.send(()).ok();
+                        }
+                    }
                 }
             }
             // The other side is gone: whoever still waits is told by the closed channel.
-            locked(&table).clear();
+            *locked(&table) = Waiting::default();
         }));
         Self {
             root,
@@ -112,10 +142,10 @@ impl Hands {
         let (waits, outcome) = oneshot::channel();
         {
             let mut waiting = locked(&self.waiting);
-            if waiting.contains_key(&call) {
+            if waiting.calls.contains_key(&call) {
                 return Outcome::error(format!("Call {call} is running already."));
             }
-            waiting.insert(call, waits);
+            waiting.calls.insert(call, waits);
         }
         let mut given_up = GivenUp {
             hands: self,
@@ -124,7 +154,7 @@ impl Hands {
         // If nobody listens, the answer's channel is closed as well.
         self.ask.send(Ask::Order(order)).ok();
         if self.ask.is_closed() {
-            locked(&self.waiting).remove(&call);
+            locked(&self.waiting).calls.remove(&call);
         }
         let outcome = outcome.await;
         given_up.call = None;
@@ -139,6 +169,18 @@ impl Hands {
     /// Ends a call, if it still runs. Its future gets the outcome: what was printed until then.
     pub fn cancel(&self, call: CallId) {
         self.ask.send(Ask::Cancel(call)).ok();
+    }
+
+    /// Ends what calls left running in the background, and waits until it is gone.
+    pub async fn end_jobs(&self) {
+        let (waits, ended) = oneshot::channel();
+        locked(&self.waiting).jobs.push(waits);
+        self.ask.send(Ask::EndJobs).ok();
+        if self.ask.is_closed() {
+            locked(&self.waiting).jobs.clear();
+        }
+        // A closed channel says that the other side is gone, and its processes with it.
+        ended.await.ok();
     }
 
     /// Ends whatever still runs, and waits until it is gone.
@@ -165,7 +207,7 @@ impl Drop for GivenUp<'_> {
 }
 
 /// The table of those who wait. Every change of it is whole, also if its thread then panicked.
-fn locked(waiting: &Waiting) -> MutexGuard<'_, HashMap<CallId, oneshot::Sender<Outcome>>> {
+fn locked(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

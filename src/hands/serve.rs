@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
@@ -9,17 +10,39 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hands::{Answer, Ask, Order};
 use crate::id::CallId;
+use crate::tools::background::Jobs;
+use crate::tools::external::{self, External};
 use crate::tools::scope::Site;
 use crate::tools::walk::{self, Watch};
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, bash, edit, glob, grep, read, write};
+use crate::tools::{Outcome, bash, edit, glob, grep, job, read, write};
+
+/// What all calls share.
+#[derive(Debug)]
+pub(super) struct Bench {
+    workspace: Arc<Workspace>,
+    tools: Vec<External>,
+    jobs: Jobs,
+}
+
+impl Bench {
+    /// The bench in this workspace, with these tools beside the built-in ones.
+    pub(super) fn new(workspace: Workspace, tools: Vec<External>) -> Self {
+        Self {
+            workspace: Arc::new(workspace),
+            tools,
+            jobs: Jobs::default(),
+        }
+    }
+}
 
 /// Serves until nobody can ask any more; then ends what still runs, and waits for it.
 pub(super) async fn serve(
-    workspace: Arc<Workspace>,
+    bench: Bench,
     mut asked: mpsc::UnboundedReceiver<Ask>,
     answer: mpsc::UnboundedSender<Answer>,
 ) {
+    let bench = Arc::new(bench);
     let mut running: HashMap<Id, (CallId, CancellationToken)> = HashMap::new();
     let mut calls = JoinSet::new();
     loop {
@@ -27,14 +50,17 @@ pub(super) async fn serve(
             ask = asked.recv() => match ask {
                 Some(Ask::Order(order)) => {
                     let (call, cancel) = (order.call, CancellationToken::new());
-                    let site = Arc::clone(&workspace);
-                    let task = calls.spawn(perform(site, order, cancel.clone()));
+                    let task = calls.spawn(perform(Arc::clone(&bench), order, cancel.clone()));
                     running.insert(task.id(), (call, cancel));
                 }
                 Some(Ask::Cancel(call)) => {
                     for (_, cancel) in running.values().filter(|(other, _)| *other == call) {
                         cancel.cancel();
                     }
+                }
+                Some(Ask::EndJobs) => {
+                    bench.jobs.end_all().await;
+                    answer.send(Answer::JobsEnded).ok();
                 }
                 None => break,
             },
@@ -44,7 +70,8 @@ pub(super) async fn serve(
                     Err(error) => (error.id(), failed()),
                 };
                 if let Some((call, _)) = running.remove(&task) {
-                    answer.send(Answer { call, outcome }).ok();
+                    let outcome = Box::new(outcome);
+                    answer.send(Answer::Done { call, outcome }).ok();
                 }
             }
         }
@@ -53,10 +80,11 @@ pub(super) async fn serve(
         cancel.cancel();
     }
     while calls.join_next().await.is_some() {}
+    bench.jobs.end_all().await;
 }
 
 /// Performs one order.
-async fn perform(workspace: Arc<Workspace>, order: Order, cancel: CancellationToken) -> Outcome {
+async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> Outcome {
     let Order {
         call,
         tool,
@@ -64,22 +92,29 @@ async fn perform(workspace: Arc<Workspace>, order: Order, cancel: CancellationTo
         cwd,
         known,
         chars,
+        timeout_ms,
     } = order;
+    let usual = timeout_ms.map(Duration::from_millis);
+    let jobs = &bench.jobs;
     let site = Site {
         call,
-        workspace,
+        workspace: Arc::clone(&bench.workspace),
         cwd,
         known,
         chars,
     };
     let outcome = match tool.as_str() {
-        "Bash" => bash::run(&site, &arguments, &cancel).await,
+        "Bash" => bash::run(&site, &arguments, usual, jobs, &cancel).await,
+        "Job" => job::run(jobs, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Read" => file(read::run, site, arguments).await,
         "Write" => file(write::run, site, arguments).await,
         "Edit" => file(edit::run, site, arguments).await,
         "Grep" => search(grep::run, site, arguments, cancel).await,
         "Glob" => search(glob::run, site, arguments, cancel).await,
-        _ => Outcome::error(format!("There is no tool {tool} here.")),
+        name => match bench.tools.iter().find(|tool| tool.spec().name == name) {
+            Some(tool) => external::run(&site, tool, &arguments, usual, &cancel).await,
+            None => Outcome::error(format!("There is no tool {name} here.")),
+        },
     };
     outcome.clipped(chars, call)
 }

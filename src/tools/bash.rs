@@ -9,18 +9,23 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::exchange::{Facts, Status, ToolSpec};
-use crate::tools::capture::{Capture, Printed};
-use crate::tools::process::{self, Ended, Job};
+use crate::tools::background::{Jobs, StartError};
+use crate::tools::capture::Capture;
+use crate::tools::finish::{self, Finish};
+use crate::tools::process::{self, Job};
 use crate::tools::scope::Site;
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, clip, declared, schema};
-use crate::words::grouped;
+use crate::tools::{Outcome, declared, schema};
 
-/// The usual limit of a command, in milliseconds.
-const LIMIT: u64 = 120_000;
+/// The usual limit of a command.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// How long is waited for the first lines of a command in the background.
+const FIRST_MOMENT: Duration = Duration::from_millis(250);
 
 /// The arguments of `Bash`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,6 +36,8 @@ struct Arguments {
     /// After how many milliseconds it is ended (120000 unless given).
     #[schemars(range(min = 1, max = 600_000))]
     timeout_ms: Option<u64>,
+    /// Let it run on after the call, as a job, without a limit unless one is given.
+    background: Option<bool>,
 }
 
 /// The spec of `Bash`.
@@ -38,11 +45,33 @@ pub(crate) fn spec() -> ToolSpec {
     declared::spec("Bash", schema::of::<Arguments>())
 }
 
-/// Runs the command.
-pub(crate) async fn run(site: &Site, arguments: &str, cancel: &CancellationToken) -> Outcome {
+/// Lets the schema of a tool with a usual limit say the one that its meta sets.
+pub(crate) fn tell_limit(spec: &mut ToolSpec) {
+    let Some(limit) = spec.meta.timeout_ms else {
+        return;
+    };
+    if matches!(spec.name.as_str(), "Bash" | "Job") {
+        let usual = format!("({} unless given)", LIMIT.as_millis());
+        let schema = spec.schema.get();
+        let schema = schema.replacen(&usual, &format!("({limit} unless given)"), 1);
+        if let Ok(schema) = RawValue::from_string(schema) {
+            spec.schema = schema;
+        }
+    }
+}
+
+/// Runs the command. `usual` is its limit unless the call says otherwise.
+pub(crate) async fn run(
+    site: &Site,
+    arguments: &str,
+    usual: Option<Duration>,
+    jobs: &Jobs,
+    cancel: &CancellationToken,
+) -> Outcome {
     let Arguments {
         command,
         timeout_ms,
+        background,
     } = match serde_json::from_str(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return Outcome::error(format!("The arguments do not fit: {error}")),
@@ -52,61 +81,85 @@ pub(crate) async fn run(site: &Site, arguments: &str, cancel: &CancellationToken
             "The command holds a NUL character, which no command can. Nothing ran.",
         );
     }
-    let limit = Duration::from_millis(timeout_ms.unwrap_or(LIMIT));
+    let given = timeout_ms.map(Duration::from_millis);
     let directory = site.directory();
-    let note = Note::new(&site.workspace);
-    let job = Job {
+    let job = |command: String, limit| Job {
         program: shell(&site.workspace),
-        arguments: vec!["-c".into(), note.around(&command).into()],
+        arguments: vec!["-c".into(), command.into()],
         directory: directory.clone(),
         environment: environment(&site.workspace),
         limit,
     };
+    if background.unwrap_or(false) {
+        let job = job(command.clone(), given.unwrap_or(Duration::MAX));
+        return started(site, &command, &job, jobs, cancel).await;
+    }
+    let limit = given.or(usual).unwrap_or(LIMIT);
+    let note = Note::new(&site.workspace);
+    let job = job(note.around(&command), limit);
     match process::run(&job, cancel).await {
         Ok((ended, capture)) => {
             let after = note.read();
-            answer(site, ended, limit, capture, &directory, after.as_deref())
+            let finish = Finish::of(ended, limit);
+            answer(site, finish, capture, &directory, after.as_deref())
         }
         Err(error) => Outcome::error(format!("The shell could not be started: {error}")),
     }
 }
 
+/// Starts the command in the background, and tells what it did in its first moment.
+async fn started(
+    site: &Site,
+    command: &str,
+    job: &Job,
+    jobs: &Jobs,
+    cancel: &CancellationToken,
+) -> Outcome {
+    let call = site.call;
+    let background = match jobs.start(call, command, job) {
+        Ok(background) => background,
+        Err(StartError::System(error)) => {
+            return Outcome::error(format!("The shell could not be started: {error}"));
+        }
+        Err(error @ StartError::TooMany) => {
+            return Outcome::error(format!("Nothing ran: {error}."));
+        }
+    };
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        () = background.wait() => {}
+        () = tokio::time::sleep(FIRST_MOMENT) => {}
+    }
+    let (finish, end) = match background.ended() {
+        Some(ended) => {
+            let finish = Finish::of(ended, job.limit);
+            let line = if finish.line.is_empty() { "" } else { "\n" };
+            let end = format!("{}{line}[job {call} has ended already]", finish.line);
+            (Some(finish), end)
+        }
+        None => (
+            None,
+            format!("[runs on as job {call}; Job reads, waits for and ends it]"),
+        ),
+    };
+    let status = finish.as_ref().map_or(Status::Ok, |finish| finish.status);
+    let outcome = finish::outcome(status, background.printed(), end, site.chars);
+    outcome.with_facts(Facts {
+        exit: finish.and_then(|finish| finish.exit),
+        ..Facts::default()
+    })
+}
+
 /// What the model reads of a command that ended.
 fn answer(
     site: &Site,
-    ended: Ended,
-    limit: Duration,
+    finish: Finish,
     capture: Capture,
     before: &Path,
     after: Option<&Path>,
 ) -> Outcome {
     let root = site.workspace.root();
-    let mut end = String::new();
-    let (status, exit) = match ended {
-        Ended::Exit(0) => (Status::Ok, Some(0)),
-        Ended::Exit(code) => {
-            write!(end, "[exit {code}]").ok();
-            (Status::Error, Some(code))
-        }
-        Ended::Signal(signal) => {
-            write!(end, "[ended by signal {signal}]").ok();
-            (Status::Error, Some(128 + signal))
-        }
-        Ended::TimedOut => {
-            let ms = grouped(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-            write!(
-                end,
-                "[ended after {ms} ms, the limit of this call; what it did until then may have \
-                 taken effect]"
-            )
-            .ok();
-            (Status::Timeout, None)
-        }
-        Ended::Cancelled => {
-            end.push_str("[cancelled; what it did until then may have taken effect]");
-            (Status::Cancelled, None)
-        }
-    };
+    let mut end = finish.line;
     let (cwd, left) = match after {
         Some(after) if after.starts_with(root) => (after, false),
         Some(_) => (root, true),
@@ -116,39 +169,23 @@ fn answer(
         let line = if end.is_empty() { "" } else { "\n" };
         write!(end, "{line}[the working directory is the workspace again]").ok();
     }
-    let bytes = capture.bytes();
-    let mut outcome = Outcome::new(status, "");
-    outcome.content = match capture.printed() {
-        Printed::Whole(text) => text,
-        Printed::Ends { head, lost, tail } => {
-            outcome.bytes = bytes;
-            let chars = site.chars.saturating_sub(end.chars().count() as u64 + 1);
-            clip::around(&head, lost, &tail, chars)
-        }
-    };
-    if outcome.content.is_empty() && end.is_empty() {
-        end.push_str("[no output]");
-    }
-    if !(outcome.content.is_empty() || end.is_empty() || outcome.content.ends_with('\n')) {
-        outcome.content.push('\n');
-    }
-    outcome.content.push_str(&end);
+    let outcome = finish::outcome(finish.status, capture, end, site.chars);
     outcome.with_facts(Facts {
-        exit,
+        exit: finish.exit,
         cwd: Some(cwd.to_string_lossy().into_owned()),
         ..Facts::default()
     })
 }
 
 /// The environment of a command.
-fn environment(workspace: &Workspace) -> Vec<(OsString, OsString)> {
+pub(crate) fn environment(workspace: &Workspace) -> Vec<(OsString, OsString)> {
     let mut environment = workspace.environment().to_vec();
     environment.push(("TERM".into(), "dumb".into()));
     environment
 }
 
 /// The first `bash` on the path that tools see; without one, `sh`.
-fn shell(workspace: &Workspace) -> PathBuf {
+pub(crate) fn shell(workspace: &Workspace) -> PathBuf {
     let path = workspace.variable("PATH").unwrap_or_default();
     std::env::split_paths(path)
         .chain(["/bin".into(), "/usr/bin".into()])

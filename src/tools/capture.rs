@@ -8,11 +8,19 @@ use crate::tools::clip;
 const HALF: usize = 4 << 20;
 
 /// An output as it grows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Capture {
+    half: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     bytes: u64,
+    breaks: u64,
+}
+
+impl Default for Capture {
+    fn default() -> Self {
+        Self::with_half(HALF)
+    }
 }
 
 /// An output as text.
@@ -32,13 +40,28 @@ pub(crate) enum Printed {
 }
 
 impl Capture {
+    /// One that keeps this many bytes of the beginning, and as many of the end.
+    pub(crate) fn with_half(half: usize) -> Self {
+        Self {
+            half,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            bytes: 0,
+            breaks: 0,
+        }
+    }
+
     /// Takes in what was printed next.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        let (head, rest) = bytes.split_at(bytes.len().min(HALF - self.head.len()));
+        self.breaks += bytes
+            .iter()
+            .map(|byte| u64::from(*byte == b'\n'))
+            .sum::<u64>();
+        let (head, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
         self.head.extend_from_slice(head);
-        let rest = &rest[rest.len().saturating_sub(HALF)..];
-        let over = (self.tail.len() + rest.len()).saturating_sub(HALF);
+        let rest = &rest[rest.len().saturating_sub(self.half)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.half);
         self.tail.drain(..over);
         self.tail.extend(rest);
     }
@@ -46,6 +69,17 @@ impl Capture {
     /// The size of everything that was printed.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What was printed, from its first byte on, as far as the beginning is kept.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u8> + '_ {
+        self.head.iter().copied()
+    }
+
+    /// The number of lines that were printed, the one that is being written included.
+    pub(crate) fn lines(&self) -> u64 {
+        let last = self.tail.back().or(self.head.last());
+        self.breaks + u64::from(last.is_some_and(|byte| *byte != b'\n'))
     }
 
     /// The text of it.

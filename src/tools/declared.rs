@@ -17,6 +17,7 @@ const FILES: &[&str] = &[
     include_str!("../../tools/edit.yaml"),
     include_str!("../../tools/glob.yaml"),
     include_str!("../../tools/grep.yaml"),
+    include_str!("../../tools/job.yaml"),
     include_str!("../../tools/loadskill.yaml"),
     include_str!("../../tools/read.yaml"),
     include_str!("../../tools/recall.yaml"),
@@ -92,6 +93,7 @@ mod tests {
         Edit: Writes Strip/Strip exempt=false ["path"]
         Glob: Reads Keep/Strip exempt=false ["pattern", "path"]
         Grep: Reads Keep/Strip exempt=false ["pattern", "path"]
+        Job: Writes Keep/Strip exempt=false ["job", "action"]
         LoadSkill: Reads Keep/Keep exempt=true ["name"]
         Read: Reads Keep/Strip exempt=false ["path"]
         Recall: Reads Keep/Strip exempt=false ["handle"]

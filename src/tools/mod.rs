@@ -3,8 +3,8 @@
 //! Begin with [`Toolbox`]: the tools of a run, their specs, and the check that every call must
 //! pass before it runs. A tool is answered in one of two places. A [`Tool`] is answered beside
 //! the view (`Compact`, `Recall`, `TodoWrite`, `TodoRead`, `LoadSkill`, a library user's own:
-//! see [`typed()`]). Tools that touch the world (`Bash`, `Read`, `Write`, `Edit`, `Grep`, `Glob`;
-//! one file each) are performed by
+//! see [`typed()`]). Tools that touch the world (`Bash`, `Job`, `Read`, `Write`, `Edit`, `Grep`,
+//! `Glob`; one file each; programs of others: [`external`]) are performed by
 //! [`hands`](crate::hands), below the roots of a [`Workspace`](workspace::Workspace).
 //!
 //! Nothing here is repaired or guessed: a call with a wrong name or wrong arguments is answered
@@ -20,9 +20,14 @@ mod typed;
 pub mod workspace;
 pub mod scope;
 mod file;
+pub(crate) mod family;
 pub(crate) mod process;
 mod capture;
+mod finish;
+pub(crate) mod background;
 pub(crate) mod bash;
+pub(crate) mod job;
+pub mod external;
 pub(crate) mod edit;
 pub(crate) mod read;
 pub(crate) mod write;

@@ -1,9 +1,8 @@
-//! Processes: the one place where they are started, watched and ended.
+//! Processes: the one place where they are started and watched.
 //!
-//! A process gets no input, no terminal where that can be had, and only the environment it is
-//! given. It ends when it ends itself, not when its output closes; then, or when its time is up,
-//! everything that descends from it is ended as well: its process group, and on Linux every
-//! process whose environment carries the mark of the call.
+//! A process gets no terminal where that can be had, no input unless there is some for it, and
+//! only the environment it is given. It ends when it ends itself, not when its output closes;
+//! then, or when its time is up, its whole [`Family`] is ended as well.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,19 +10,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::capture::Capture;
-
-/// The variable that marks a process and all that descends from it.
-const MARK: &str = "UNDERTEXT_CALL";
+use crate::tools::family::{Family, MARK};
 
 /// How long output is still read after the process has ended.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -65,109 +60,232 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
+/// Where something was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// On standard output, or on either where they are one.
+    Output,
+    /// On standard error.
+    Errors,
+}
+
 /// Runs the job to its end, and ends whatever it leaves behind.
 ///
 /// Fails only if it could not be started or watched. Dropping the future ends the processes too.
 pub(crate) async fn run(job: &Job, cancel: &CancellationToken) -> io::Result<(Ended, Capture)> {
-    let (mut child, mut family, mut output) = start(job)?;
     let mut capture = Capture::default();
-    let ended = tokio::select! {
-        biased;
-        () = cancel.cancelled() => Ended::Cancelled,
-        status = watch(&mut child, &mut output, &mut capture) => ended(status?),
-        () = tokio::time::sleep(job.limit) => Ended::TimedOut,
-    };
-    let grace = match ended {
-        Ended::Exit(_) | Ended::Signal(_) => None,
-        Ended::TimedOut => Some(GRACE),
-        Ended::Cancelled => Some(SHORT_GRACE),
-    };
-    if let Some(grace) = grace {
-        family.ask_to_end();
-        let watched = watch(&mut child, &mut output, &mut capture);
-        tokio::time::timeout(grace, watched).await.ok();
-    } else {
-        let rest = drain(&mut output, &mut capture);
-        tokio::time::timeout(DRAIN, rest).await.ok();
-    }
-    let family = tokio::task::spawn_blocking(move || {
-        family.end();
-        family
-    });
-    drop(family.await);
-    child.wait().await?;
-    // Nobody writes any more, unless somebody escaped.
-    tokio::time::timeout(DRAIN, drain(&mut output, &mut capture))
-        .await
-        .ok();
+    let process = Process::start(job, None)?;
+    let ended = process.follow(cancel, |_, bytes| capture.take(bytes));
+    let ended = ended.await?;
     Ok((ended, capture))
 }
 
-/// Starts the process with one pipe for both its outputs, so that they come in their order.
-fn start(job: &Job) -> io::Result<(Child, Family, pipe::Receiver)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mark = format!("{}.{number}", std::process::id());
-    let (reader, writer) = io::pipe()?;
-    let detach = DETACH
-        .into_iter()
-        .find(|program| Path::new(program).exists());
-    let program = detach.map_or(job.program.as_path(), Path::new);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the place where processes start"
-    )]
-    let mut command = Command::new(program);
-    if detach.is_some() {
-        // The new session makes the new group; as a group's leader it could not begin one.
-        command.arg(&job.program);
-    } else {
-        command.process_group(0);
+/// The same for a job that is given this input, and what it printed on standard error apart.
+pub(crate) async fn converse(
+    job: &Job,
+    input: Vec<u8>,
+    cancel: &CancellationToken,
+) -> io::Result<(Ended, Capture, Capture)> {
+    let (mut output, mut errors) = (Capture::default(), Capture::default());
+    let process = Process::start(job, Some(input))?;
+    let ended = process.follow(cancel, |stream, bytes| match stream {
+        Stream::Output => output.take(bytes),
+        Stream::Errors => errors.take(bytes),
+    });
+    let ended = ended.await?;
+    Ok((ended, output, errors))
+}
+
+/// A process that runs. It is ended, with its family, when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    family: Family,
+    pipes: Pipes,
+    limit: Duration,
+}
+
+impl Process {
+    /// Starts the process. Without input there is one pipe for both its outputs, so that they come
+    /// in their order.
+    pub(crate) fn start(job: &Job, input: Option<Vec<u8>>) -> io::Result<Self> {
+        let (output, writer) = io::pipe()?;
+        let (errors, error_writer, taken, given) = match input {
+            None => (None, writer.try_clone()?, Stdio::null(), None),
+            Some(input) => {
+                let (errors, error_writer) = io::pipe()?;
+                let (reader, writer) = io::pipe()?;
+                let given = Some((writer, input));
+                (Some(errors), error_writer, Stdio::from(reader), given)
+            }
+        };
+        let detach = DETACH
+            .into_iter()
+            .find(|program| Path::new(program).exists());
+        let program = detach.map_or(job.program.as_path(), Path::new);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the place where processes start"
+        )]
+        let mut command = Command::new(program);
+        if detach.is_some() {
+            // The new session makes the new group; as a group's leader it could not begin one.
+            command.arg(&job.program);
+        } else {
+            command.process_group(0);
+        }
+        command
+            .args(&job.arguments)
+            .current_dir(&job.directory)
+            .env_clear()
+            .envs(job.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(taken)
+            .stdout(writer)
+            .stderr(error_writer)
+            .kill_on_drop(true);
+        let (child, family) = Family::begin(|mark| command.env(MARK, mark).spawn())?;
+        let receiver = |reader| pipe::Receiver::from_owned_fd(OwnedFd::from(reader));
+        let input = match given {
+            None => None,
+            Some((writer, bytes)) => {
+                let sender = pipe::Sender::from_owned_fd(OwnedFd::from(writer))?;
+                Some(Input {
+                    sender,
+                    bytes,
+                    written: 0,
+                })
+            }
+        };
+        let pipes = Pipes {
+            output: Some(receiver(output)?),
+            errors: errors.map(receiver).transpose()?,
+            input,
+        };
+        Ok(Self {
+            child,
+            family,
+            pipes,
+            limit: job.limit,
+        })
     }
-    command
-        .args(&job.arguments)
-        .current_dir(&job.directory)
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &mark)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .kill_on_drop(true);
-    let child = command.spawn()?;
-    let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let family = Family {
-        leader,
-        mark,
-        ended: false,
+
+    /// Watches the process to its end, handing on what it prints, and ends what it leaves behind.
+    pub(crate) async fn follow(
+        self,
+        cancel: &CancellationToken,
+        mut take: impl FnMut(Stream, &[u8]),
+    ) -> io::Result<Ended> {
+        let Self {
+            mut child,
+            mut family,
+            mut pipes,
+            limit,
+        } = self;
+        let ended = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ended::Cancelled,
+            status = watch(&mut child, &mut pipes, &mut take) => ended(status?),
+            () = tokio::time::sleep(limit) => Ended::TimedOut,
+        };
+        let grace = match ended {
+            Ended::Exit(_) | Ended::Signal(_) => None,
+            Ended::TimedOut => Some(GRACE),
+            Ended::Cancelled => Some(SHORT_GRACE),
+        };
+        if let Some(grace) = grace {
+            family.ask_to_end();
+            let watched = watch(&mut child, &mut pipes, &mut take);
+            tokio::time::timeout(grace, watched).await.ok();
+        } else {
+            let rest = pipes.drain(&mut take);
+            tokio::time::timeout(DRAIN, rest).await.ok();
+        }
+        let family = tokio::task::spawn_blocking(move || {
+            family.end();
+            family
+        });
+        drop(family.await);
+        child.wait().await?;
+        // Nobody writes any more, unless somebody escaped.
+        tokio::time::timeout(DRAIN, pipes.drain(&mut take))
+            .await
+            .ok();
+        Ok(ended)
+    }
+}
+
+/// The ends of a process's pipes that are ours. `None`: closed, or never there.
+#[derive(Debug)]
+struct Pipes {
+    output: Option<pipe::Receiver>,
+    errors: Option<pipe::Receiver>,
+    input: Option<Input>,
+}
+
+/// Input that is being written.
+#[derive(Debug)]
+struct Input {
+    sender: pipe::Sender,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Pipes {
+    /// Hands on what is printed and writes the input, until all pipes are closed.
+    async fn drain(&mut self, take: &mut impl FnMut(Stream, &[u8])) {
+        let Self {
+            output,
+            errors,
+            input,
+        } = self;
+        let (mut printed, mut complained) = (vec![0; 64 << 10], vec![0; 8 << 10]);
+        while output.is_some() || errors.is_some() || input.is_some() {
+            tokio::select! {
+                read = read(output, &mut printed) => take(Stream::Output, &printed[..read]),
+                read = read(errors, &mut complained) => take(Stream::Errors, &complained[..read]),
+                () = write(input) => {}
+            }
+        }
+    }
+}
+
+/// Reads what comes next; waits for ever if the pipe is closed, and closes it at its end.
+async fn read(pipe: &mut Option<pipe::Receiver>, bytes: &mut [u8]) -> usize {
+    let Some(open) = pipe else {
+        return std::future::pending().await;
     };
-    let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-    Ok((child, family, output))
+    let read = open.read(bytes).await.unwrap_or(0);
+    if read == 0 {
+        *pipe = None;
+    }
+    read
+}
+
+/// Writes what fits; waits for ever if the pipe is closed, and closes it when all is written or
+/// nobody reads.
+async fn write(input: &mut Option<Input>) {
+    let Some(open) = input else {
+        return std::future::pending().await;
+    };
+    let written = open.sender.write(&open.bytes[open.written..]).await;
+    open.written += written.as_ref().map_or(0, |written| *written);
+    if written.is_err() || open.written == open.bytes.len() {
+        *input = None;
+    }
 }
 
 /// Reads the output until the process has ended.
 async fn watch(
     child: &mut Child,
-    output: &mut pipe::Receiver,
-    capture: &mut Capture,
+    pipes: &mut Pipes,
+    take: &mut impl FnMut(Stream, &[u8]),
 ) -> io::Result<ExitStatus> {
     tokio::select! {
         status = child.wait() => status,
         never = async {
-            drain(output, capture).await;
+            pipes.drain(take).await;
             std::future::pending().await
         } => never,
-    }
-}
-
-/// Reads the output until it closes.
-async fn drain(output: &mut pipe::Receiver, capture: &mut Capture) {
-    let mut bytes = vec![0; 64 << 10];
-    loop {
-        match output.read(&mut bytes).await {
-            Ok(0) | Err(_) => return,
-            Ok(read) => capture.take(&bytes[..read]),
-        }
     }
 }
 
@@ -178,89 +296,3 @@ fn ended(status: ExitStatus) -> Ended {
         (None, signal) => Ended::Signal(signal.unwrap_or_default()),
     }
 }
-
-/// A process and everything that descends from it. All of it is ended when this is dropped.
-#[derive(Debug)]
-struct Family {
-    leader: Option<Pid>,
-    mark: String,
-    ended: bool,
-}
-
-impl Family {
-    /// Asks the process and its group to end.
-    fn ask_to_end(&self) {
-        self.signal(Signal::TERM);
-    }
-
-    /// Ends all of it.
-    fn end(&mut self) {
-        if !self.ended {
-            self.signal(Signal::KILL);
-            end_marked(&self.mark);
-            self.ended = true;
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(leader) = self.leader {
-            rustix::process::kill_process_group(leader, signal).ok();
-        }
-    }
-}
-
-impl Drop for Family {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// Ends every process that carries the mark, until there is none, also if they multiply.
-#[cfg(target_os = "linux")]
-fn end_marked(mark: &str) {
-    const PASSES: usize = 500;
-    let variable = format!("{MARK}={mark}");
-    for _ in 0..PASSES {
-        if !signal_marked(variable.as_bytes()) {
-            return;
-        }
-        // An ended process keeps its environment for a moment.
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    tracing::warn!(mark, "processes of a call could not be ended");
-}
-
-/// Looks for marked processes once; whether there were any.
-#[cfg(target_os = "linux")]
-fn signal_marked(variable: &[u8]) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return false;
-    };
-    let mut found = false;
-    for entry in processes.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let pid = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw);
-        let Some(pid) = pid else { continue };
-        // Opened before it is looked at, so that the signal meets what was looked at.
-        let flags = rustix::process::PidfdFlags::empty();
-        let Ok(process) = rustix::process::pidfd_open(pid, flags) else {
-            continue;
-        };
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environment
-            .split(|byte| *byte == 0)
-            .any(|set| set == variable)
-        {
-            found = true;
-            rustix::process::pidfd_send_signal(&process, Signal::KILL).ok();
-        }
-    }
-    found
-}
-
-/// Elsewhere the environment of other processes cannot be seen: the group has to do.
-#[cfg(not(target_os = "linux"))]
-fn end_marked(_mark: &str) {}

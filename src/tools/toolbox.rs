@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::exchange::{Hint, ToolSpec};
+use crate::exchange::{ToolMeta, ToolSpec};
+use crate::tools::external::External;
 use crate::tools::{Compact, LoadSkill, Recall, Skill, TodoRead, TodoWrite, Tool};
-use crate::tools::{arguments, bash, clip, edit, glob, grep, read, write};
+use crate::tools::{arguments, bash, clip, edit, glob, grep, job, read, write};
 
 /// The tools of a run: those answered beside the view, and those that hands perform.
 #[derive(Debug, Default)]
@@ -50,11 +51,12 @@ impl Toolbox {
         Self::default()
     }
 
-    /// The built-in tools: `Bash`, `Read`, `Write`, `Edit`, `Grep` and `Glob`, performed by hands,
-    /// and `Compact`, `Recall`, `TodoWrite` and `TodoRead`, answered beside the view.
+    /// The built-in tools: `Bash`, `Job`, `Read`, `Write`, `Edit`, `Grep` and `Glob`, performed by
+    /// hands, and `Compact`, `Recall`, `TodoWrite` and `TodoRead`, answered beside the view.
     pub fn builtin() -> Self {
         let specs = [
             bash::spec(),
+            job::spec(),
             read::spec(),
             write::spec(),
             edit::spec(),
@@ -96,6 +98,16 @@ impl Toolbox {
         self
     }
 
+    /// The same tools and this one, which hands that know it perform. It takes the place of one
+    /// with its name.
+    #[must_use]
+    pub fn with_external(mut self, tool: &External) -> Self {
+        let held = Held::new(tool.spec().clone(), None);
+        self.tools.retain(|old| old.spec.name != held.spec.name);
+        self.tools.push(held);
+        self
+    }
+
     /// Only the tools of these names, in the order they have here.
     pub fn only<N: AsRef<str>>(
         mut self,
@@ -123,11 +135,12 @@ impl Toolbox {
         self
     }
 
-    /// The same tools, whose calls compaction by hints treats as `hint` says of each.
+    /// The same tools, whose calls the runtime treats as `meta` says of each.
     #[must_use]
-    pub fn with_hints(mut self, hint: impl Fn(&ToolSpec) -> Hint) -> Self {
+    pub fn with_meta(mut self, meta: impl Fn(&ToolSpec) -> ToolMeta) -> Self {
         for held in &mut self.tools {
-            held.spec.meta.hint = hint(&held.spec);
+            held.spec.meta = meta(&held.spec);
+            bash::tell_limit(&mut held.spec);
         }
         self
     }
@@ -407,7 +420,7 @@ mod tests {
         ]), @"
         No tool is named `read`; close names are Read, TodoRead, Recall. Nothing ran.
         No tool is named `Edti`; close names are Edit. Nothing ran.
-        No tool is named `functions.Delete`; the tools are Bash, Read, Write, Edit, Grep, Glob, Compact, Recall, TodoWrite, TodoRead, Greet. Nothing ran.
+        No tool is named `functions.Delete`; the tools are Bash, Job, Read, Write, Edit, Grep, Glob, Compact, Recall, TodoWrite, TodoRead, Greet. Nothing ran.
         The call names no tool. Nothing ran.
         ");
         assert!(matches!(toolbox().find("Bash"), Some(Place::Hands)));
@@ -427,7 +440,7 @@ mod tests {
         };
         assert_eq!(
             names(toolbox()),
-            "Bash Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
+            "Bash Job Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
         assert_eq!(
             names(toolbox().only(["Edit", "Bash"]).unwrap()),
@@ -435,7 +448,7 @@ mod tests {
         );
         assert_eq!(
             names(toolbox().without(["Edit", "Bash"]).unwrap()),
-            "Read Write Grep Glob Compact Recall TodoWrite TodoRead Greet"
+            "Job Read Write Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
         let error = toolbox().without(["bash"]).unwrap_err();
         assert_eq!(
@@ -445,7 +458,7 @@ mod tests {
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
         assert_eq!(
             names(toolbox().with(again)),
-            "Bash Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
+            "Bash Job Read Write Edit Grep Glob Compact Recall TodoWrite TodoRead Greet"
         );
     }
 

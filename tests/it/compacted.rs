@@ -52,6 +52,7 @@ fn after(calls: &[(&str, &str)]) -> View {
             stale_after: vec!["Edit".to_owned()],
         }),
         labels: Vec::new(),
+        timeout_ms: None,
     };
     let list = ToolMeta {
         supersession: Some(Supersession {

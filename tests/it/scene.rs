@@ -113,6 +113,7 @@ fn tool(name: &str, effect: Effect, hint: Hint) -> impl Tool + use<> {
         exempt: false,
         supersession: None,
         labels,
+        timeout_ms: None,
     };
     typed(name, "A tool of the tests.", answer).with_meta(meta)
 }

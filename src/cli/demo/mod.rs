@@ -34,7 +34,7 @@ use crate::cli::term::{Look, Term};
 use crate::cli::{DemoArgs, Process, amount};
 
 /// The window that the model is said to have: small, so that a short run fills it.
-const WINDOW: u64 = 16_000;
+const WINDOW: u64 = 18_000;
 
 /// The widest line, in characters, on the widest terminal.
 const WIDTH: usize = 100;
@@ -212,6 +212,7 @@ impl Stage {
             cwd: None,
             known: None,
             chars: 10_000,
+            timeout_ms: None,
         };
         let outcome = hands.run(order).await;
         let last = outcome

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::exchange::Hint;
 use crate::exchange::Treatment::{self, Keep, Strip};
+use crate::exchange::{Hint, Supersession, ToolMeta};
 use crate::setup::Profile;
+use crate::tools::bash;
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
     pairs
@@ -64,13 +65,20 @@ fn the_example_is_what_is_built_in() {
 
     for (name, tool) in tools {
         let hint = match name.as_str() {
-            "read" | "grep" | "glob" | "bash" | "recall" => Hint::new(Keep, Strip),
+            "read" | "grep" | "glob" | "bash" | "job" | "recall" => Hint::new(Keep, Strip),
             "write" => Hint::new(Strip, Keep),
             "edit" => Hint::new(Strip, Strip),
             _ => Hint::new(Keep, Keep),
         };
         assert_eq!(tool.enabled, Some(true));
-        assert_eq!(tool.hint(Hint::new(Treatment::Omit, Treatment::Omit)), hint);
+        let omitted = ToolMeta {
+            hint: Hint::new(Treatment::Omit, Treatment::Omit),
+            ..ToolMeta::default()
+        };
+        let has_limit = matches!(name.as_str(), "bash" | "job");
+        let usual = has_limit.then(|| bash::LIMIT.as_millis().try_into().unwrap());
+        let meta = tool.meta(omitted);
+        assert_eq!((meta.hint, meta.timeout_ms), (hint, usual), "{name}");
     }
 }
 
@@ -120,7 +128,9 @@ const OTHERS: &[&str] = &[
 #[test]
 fn every_key_changes_something() {
     let dearer = ["model.prices.input=1", "model.prices.output=1"];
-    for key in Sections::all_keys() {
+    let inner = ["request", "response", "dedup"];
+    let inner = inner.map(|key| format!("tools.<name>.compaction.{key}"));
+    for key in Sections::all_keys().into_iter().chain(inner) {
         let key = key.replace("rules.<name>", "rules.default");
         let key = key.replace("tools.<name>", "tools.bash");
         // Half of the prices, and a limit of the cost without them, are refused.
@@ -184,8 +194,32 @@ fn rules_and_tools_are_merged_key_by_key() {
     assert_eq!((default.strip_reasoning, default.keep_last), (false, 9));
     let bash = settings.tool("Bash");
     assert_eq!(bash.enabled, Some(true));
-    let own = Hint::new(Treatment::Keep, Treatment::Strip);
-    assert_eq!(bash.hint(own), Hint::new(Treatment::Omit, Treatment::Strip));
+    assert_eq!(
+        bash.meta(ToolMeta::default()).hint,
+        Hint::new(Treatment::Omit, Treatment::Strip)
+    );
+}
+
+#[test]
+fn a_tool_is_given_time_and_kept_from_being_deduplicated() {
+    let supersession = Supersession {
+        key: None,
+        range: None,
+        stale_after: Vec::new(),
+    };
+    let own = ToolMeta {
+        supersession: Some(supersession),
+        ..ToolMeta::default()
+    };
+    let set = "tools.Read={ timeout: 1m30s, compaction: { dedup: false } }";
+    let settings = from_set(&[set]).unwrap();
+    let expected = ToolMeta {
+        timeout_ms: Some(90_000),
+        ..ToolMeta::default()
+    };
+    assert_eq!(settings.tool("Read").meta(own.clone()), expected);
+    let settings = from_set(&["tools.Read.compaction.dedup=true"]).unwrap();
+    assert_eq!(settings.tool("Read").meta(own.clone()), own);
 }
 
 #[test]
@@ -222,6 +256,15 @@ fn what_is_wrong_names_its_source() {
             from_set(&["sandbox.mode=workspace"]).unwrap_err(),
             "settings cannot be used: sandbox `workspace` cannot be enforced by this version, \
              which knows only `off`",
+        ),
+        (
+            from_set(&["tools.Bash.timeout=0s"]).unwrap_err(),
+            "wrong setting in --set tools.Bash.timeout=0s: `0s` is no time at all; it must be longer",
+        ),
+        (
+            from_set(&["compaction.rules.default.tools.dedup=false"]).unwrap_err(),
+            "wrong setting in --set compaction.rules.default.tools.dedup=false: \
+             unknown key `dedup`, known here: request, response",
         ),
         (
             from_set(&["model.prices.input=1"]).unwrap_err(),

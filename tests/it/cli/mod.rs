@@ -14,6 +14,8 @@ mod config;
 mod settings_page;
 mod offline;
 mod output;
+mod jobs;
+mod tools;
 
 use std::fs;
 use std::path::PathBuf;

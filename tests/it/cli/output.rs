@@ -63,6 +63,7 @@ fn whatever_a_command_writes_fits_its_schema() {
     hold("config-show", &place.run(&["config", "show", "--json"]).out);
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];
     hold("config-check", &place.run(&wrong).out);
+    hold("tools", &place.run(&["tools", "--json"]).out);
     let run = ran_id(&place.transcripts()[0]);
     hold("rm", &place.run(&["rm", "--json", &run]).out);
     let named = published.0["anyOf"].as_array().unwrap().iter();

@@ -1,5 +1,8 @@
 //! Orders from end to end, with real processes in a temporary workspace.
 
+mod external;
+mod jobs;
+
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -51,6 +54,7 @@ impl Bench {
             cwd: self.cwd.clone(),
             known: None,
             chars: 2000,
+            timeout_ms: None,
         }
     }
 
@@ -321,7 +325,8 @@ async fn a_brain_that_is_gone_takes_its_processes_along() {
     let workspace = Workspace::open(bench.place.path(), None, Vec::new()).unwrap();
     let (ask, asked) = mpsc::unbounded_channel();
     let (answer, _answers) = mpsc::unbounded_channel();
-    let serving = tokio::spawn(serve::serve(Arc::new(workspace), asked, answer));
+    let bench = serve::Bench::new(workspace, Vec::new());
+    let serving = tokio::spawn(serve::serve(bench, asked, answer));
     ask.send(Ask::Order(order)).unwrap();
     until(true, &word).await;
     drop(ask);
@@ -382,6 +387,7 @@ fn messages_pass_as_json() {
         cwd: Some("/w".into()),
         known: Some(Digest::of(b"")),
         chars: 100,
+        timeout_ms: Some(1),
     };
     let text = serde_json::to_string(&Ask::Order(order.clone())).unwrap();
     let Ask::Order(again) = serde_json::from_str(&text).unwrap() else {
@@ -395,12 +401,14 @@ fn messages_pass_as_json() {
             exit: Some(1),
             ..Facts::default()
         });
-    let text = serde_json::to_string(&Answer {
+    let text = serde_json::to_string(&Answer::Done {
         call: order.call,
-        outcome: outcome.clone(),
+        outcome: Box::new(outcome.clone()),
     });
-    let again: Answer = serde_json::from_str(&text.unwrap()).unwrap();
-    assert_eq!(again.outcome, outcome);
+    let Answer::Done { outcome: again, .. } = serde_json::from_str(&text.unwrap()).unwrap() else {
+        panic!("an answer stays one");
+    };
+    assert_eq!(*again, outcome);
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! Families of processes: one that was started, and everything that descends from it.
+//!
+//! A family is its leader's process group and, on Linux, every process whose environment carries
+//! the mark of the leader. It is ended as a whole. All that live are known here, so that a program
+//! that must leave at once leaves nothing behind.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::process::Child;
+
+/// The variable that marks a process and all that descends from it.
+pub(crate) const MARK: &str = "UNDERTEXT_CALL";
+
+/// The families that live.
+static LIVING: Mutex<Living> = Mutex::new(Living {
+    closed: false,
+    leaders: Vec::new(),
+});
+
+#[derive(Debug)]
+struct Living {
+    /// Nothing begins any more.
+    closed: bool,
+    leaders: Vec<Pid>,
+}
+
+/// Those that live. Every change is whole, also if its thread then panicked.
+fn living() -> MutexGuard<'static, Living> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends every process that tools of this process have started, and refuses to start more.
+///
+/// For a program that is about to exit and does not wait for its hands.
+pub fn end_all() {
+    let leaders = {
+        let mut living = living();
+        living.closed = true;
+        std::mem::take(&mut living.leaders)
+    };
+    for leader in leaders {
+        rustix::process::kill_process_group(leader, Signal::KILL).ok();
+    }
+    end_marked(&format!("{MARK}={}.", std::process::id()));
+}
+
+/// A process and everything that descends from it. All of it is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Family {
+    leader: Option<Pid>,
+    mark: String,
+    ended: bool,
+}
+
+impl Family {
+    /// Begins a family with the process that `spawn` starts as the leader of a group, with this
+    /// mark in its environment.
+    pub(crate) fn begin(
+        spawn: impl FnOnce(&str) -> io::Result<Child>,
+    ) -> io::Result<(Child, Self)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}.{number}.", std::process::id());
+        // Held while it starts: whoever ends all of them must know of this one.
+        let mut living = living();
+        if living.closed {
+            return Err(io::Error::other("the program is ending"));
+        }
+        let child = spawn(&mark)?;
+        let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        living.leaders.extend(leader);
+        let family = Self {
+            leader,
+            mark,
+            ended: false,
+        };
+        Ok((child, family))
+    }
+
+    /// Asks the process and its group to end.
+    pub(crate) fn ask_to_end(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends all of it.
+    pub(crate) fn end(&mut self) {
+        if !self.ended {
+            self.signal(Signal::KILL);
+            end_marked(&format!("{MARK}={}", self.mark));
+            living()
+                .leaders
+                .retain(|leader| Some(*leader) != self.leader);
+            self.ended = true;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            rustix::process::kill_process_group(leader, signal).ok();
+        }
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Ends every process with a variable that begins so, until there is none, also if they multiply.
+#[cfg(target_os = "linux")]
+fn end_marked(variable: &str) {
+    const PASSES: usize = 500;
+    for _ in 0..PASSES {
+        if !signal_marked(variable.as_bytes()) {
+            return;
+        }
+        // An ended process keeps its environment for a moment.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    tracing::warn!(variable, "processes of a call could not be ended");
+}
+
+/// Looks for marked processes once; whether there were any.
+#[cfg(target_os = "linux")]
+fn signal_marked(variable: &[u8]) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    let mut found = false;
+    for entry in processes.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let pid = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(Pid::from_raw);
+        let Some(pid) = pid else { continue };
+        // Opened before it is looked at, so that the signal meets what was looked at.
+        let flags = rustix::process::PidfdFlags::empty();
+        let Ok(process) = rustix::process::pidfd_open(pid, flags) else {
+            continue;
+        };
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment
+            .split(|byte| *byte == 0)
+            .any(|set| set.starts_with(variable))
+        {
+            found = true;
+            rustix::process::pidfd_send_signal(&process, Signal::KILL).ok();
+        }
+    }
+    found
+}
+
+/// Elsewhere the environment of other processes cannot be seen: the group has to do.
+#[cfg(not(target_os = "linux"))]
+fn end_marked(_variable: &str) {}
