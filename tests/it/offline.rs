@@ -405,6 +405,9 @@ fn a_summary_is_an_extract_that_the_script_can_read_again() {
     let extract = reply(&[], &messages);
     assert_snapshot!(extract, @"
     An extract by rules; no LLM wrote it.
+    Tries so far: 1, the last one:
+    Try 1 in `a.awk`: line 1, `<=` for `<`.
+    Tried in `a.awk`: line 1, `<=` for `<`
 
     Task:
     > `sh t.sh` fails.
@@ -420,10 +423,6 @@ fn a_summary_is_an_extract_that_the_script_can_read_again() {
         [exit 1]
     Suspects: `a.awk`
     Words of the failure: edge
-
-    Tries so far:
-    1 in all, the last in `a.awk`
-    Try 1 in `a.awk`: line 1, `<=` for `<`.
 
     To try:
     - Next in `a.awk`: line 1, `3` for `2`

@@ -1,8 +1,6 @@
 //! Calls of the tools that are offered, judged by their names and what they take. Where one is
 //! missing, the shell stands in, or it is gone without.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use crate::exchange::ToolCall;
@@ -77,27 +75,26 @@ impl<'a> Acts<'a> {
         self.shell("find . -type f -not -path '*/.git/*' | LC_ALL=C sort | head -n 500")
     }
 
-    /// Looks for any of these words in files with these endings.
-    pub(super) fn search(self, words: &[&str], endings: &[&str]) -> Self {
+    /// Looks for any of these words in the files that these patterns name.
+    pub(super) fn search(self, words: &[&str], files: &[String]) -> Self {
         let pattern = words
             .iter()
             .map(|word| regex::escape(word))
             .collect::<Vec<_>>()
             .join("|");
         let Some(offer) = self.offer("Grep", "pattern") else {
-            let mut include = String::new();
-            for ending in endings {
-                write!(include, " --include='*.{ending}'").ok();
-            }
             let pattern = pattern.replace('\'', "");
-            return self.shell(&format!("grep -rniE '{pattern}'{include} . | head -n 100"));
+            let files = files.join(" ");
+            return self.shell(&format!(
+                "grep -niE '{pattern}' {files} /dev/null | head -n 100"
+            ));
         };
         let takes = |name: &str| offer.properties.get(name);
         let mut arguments = json!({"pattern": pattern});
-        let glob = match endings {
+        let glob = match files {
             [] => None,
-            [one] => Some(format!("*.{one}")),
-            [..] => Some(format!("*.{{{}}}", endings.join(","))),
+            [one] => Some(one.clone()),
+            [..] => Some(format!("{{{}}}", files.join(","))),
         };
         if let (Some(glob), Some(schema)) = (glob, takes("glob")) {
             let list = schema.to_string().contains("\"array\"");

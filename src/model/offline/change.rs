@@ -11,30 +11,38 @@ pub(super) struct Change {
     pub(super) new: String,
     /// Which of the places of the old text in the line, from 1.
     pub(super) place: usize,
-    /// Which of the places of the new text in the line once it is made, from 1: without it nobody
-    /// could tell what to take back.
-    pub(super) now: usize,
 }
 
 impl Change {
-    /// The change of these bytes of a line. `None` if it could not be said so that it can be read
-    /// again.
+    /// The change of these bytes of a line, with as many words around them as it takes to tell where
+    /// it was made. `None` if it could not be said so that it can be read again.
     pub(super) fn new(number: usize, line: &str, span: (usize, usize), new: &str) -> Option<Self> {
-        let old = line.get(span.0..span.1)?;
-        let place = line.match_indices(old).position(|(at, _)| at == span.0)?;
-        let plain = |text: &str| !text.is_empty() && !text.contains(['`', '\n', '\r']);
-        if !plain(old) || !plain(new) || old == new {
-            return None;
+        let (mut from, mut to) = span;
+        loop {
+            let old = line.get(from..to)?;
+            let new = format!("{}{new}{}", line.get(from..span.0)?, line.get(span.1..to)?);
+            let plain = |text: &str| !text.is_empty() && !text.contains(['`', '\n', '\r']);
+            if !plain(old) || !plain(&new) || old == new {
+                return None;
+            }
+            if let Some(place) = line.match_indices(old).position(|(at, _)| at == from) {
+                let change = Self {
+                    line: number,
+                    old: old.to_owned(),
+                    new,
+                    place: place + 1,
+                };
+                let made = change.made(line)?;
+                if change.unmade(&made).as_deref() == Some(line) {
+                    return Some(change);
+                }
+            }
+            let wider = wider(line, from, to);
+            if wider == (from, to) {
+                return None;
+            }
+            (from, to) = wider;
         }
-        let made = format!("{}{new}{}", &line[..span.0], &line[span.1..]);
-        let now = made.match_indices(new).position(|(at, _)| at == span.0)?;
-        Some(Self {
-            line: number,
-            old: old.to_owned(),
-            new: new.to_owned(),
-            place: place + 1,
-            now: now + 1,
-        })
     }
 
     /// The line with the change made; `None` if the old text is not there.
@@ -46,46 +54,56 @@ impl Change {
 
     /// The line from which the change made this one.
     pub(super) fn unmade(&self, line: &str) -> Option<String> {
-        let (at, _) = line.match_indices(&self.new).nth(self.now - 1)?;
-        let (head, tail) = (&line[..at], &line[at + self.new.len()..]);
-        let before = format!("{head}{}{tail}", self.old);
-        (self.made(&before).as_deref() == Some(line)).then_some(before)
+        line.match_indices(&self.new).find_map(|(at, _)| {
+            let (head, tail) = (&line[..at], &line[at + self.new.len()..]);
+            let before = format!("{head}{}{tail}", self.old);
+            (self.made(&before).as_deref() == Some(line)).then_some(before)
+        })
     }
 
     /// How it is said: ``line 14, `<` for number 2 of `<=` ``.
     pub(super) fn words(&self) -> String {
-        let one_of = |text: &str, place: usize| match place {
-            1 => format!("`{text}`"),
-            _ => format!("number {place} of `{text}`"),
-        };
-        let new = one_of(&self.new, self.now);
-        let old = one_of(&self.old, self.place);
-        format!("line {}, {new} for {old}", self.line)
+        let Self {
+            line,
+            old,
+            new,
+            place,
+        } = self;
+        match place {
+            1 => format!("line {line}, `{new}` for `{old}`"),
+            _ => format!("line {line}, `{new}` for number {place} of `{old}`"),
+        }
     }
 
-    fn parse(text: &str) -> Option<Self> {
-        let (line, text) = text.trim_start().strip_prefix("line ")?.split_once(", ")?;
-        let (now, new, text) = one_of(text)?;
-        let (place, old, _) = one_of(text.strip_prefix(" for ")?)?;
+    fn read(text: &str) -> Option<Self> {
+        let (line, text) = text.trim_start().strip_prefix("line ")?.split_once(", `")?;
+        let (new, text) = text.split_once("` for ")?;
+        let (place, text) = match text.strip_prefix("number ") {
+            Some(text) => text.split_once(" of ")?,
+            None => ("1", text),
+        };
+        let (old, _) = text.strip_prefix('`')?.split_once('`')?;
+        let place = place.parse().ok().filter(|place| *place > 0)?;
         Some(Self {
             line: line.parse().ok()?,
             old: old.to_owned(),
             new: new.to_owned(),
             place,
-            now,
         })
     }
 }
 
-/// Reads a quoted text and which of its kind it is; then what is left.
-fn one_of(text: &str) -> Option<(usize, &str, &str)> {
-    let (place, text) = match text.strip_prefix("number ") {
-        Some(text) => text.split_once(" of ")?,
-        None => ("1", text),
-    };
-    let (quoted, rest) = text.strip_prefix('`')?.split_once('`')?;
-    let place = place.parse().ok().filter(|place| *place > 0)?;
-    Some((place, quoted, rest))
+/// A part of a line with one more word at its end, or at its beginning if it reaches the end.
+fn wider(line: &str, from: usize, to: usize) -> (usize, usize) {
+    let (head, tail) = (&line[..from], &line[to..]);
+    let word = tail.trim_start();
+    let end = word.find(char::is_whitespace).unwrap_or(word.len());
+    if end > 0 {
+        return (from, line.len() - word.len() + end);
+    }
+    let word = head.trim_end();
+    let begin = word.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    (begin, to)
 }
 
 /// A repair that was tried.
@@ -108,15 +126,53 @@ impl Try {
     }
 
     /// Reads what [`words`](Self::words) wrote, wherever it stands in a line.
-    pub(super) fn parse(line: &str) -> Option<Self> {
+    pub(super) fn read(line: &str) -> Option<Self> {
         let (_, text) = line.split_once("Try ")?;
         let (number, text) = text.split_once(" in `")?;
         let (path, text) = text.split_once("`: ")?;
         Some(Self {
             number: number.parse().ok()?,
             path: path.to_owned(),
-            change: Change::parse(text)?,
+            change: Change::read(text)?,
         })
+    }
+
+    /// How several tries in one file are said, where there is little room.
+    pub(super) fn words_of_all(path: &str, changes: &[&Change]) -> String {
+        let words: Vec<String> = changes.iter().map(|change| change.words()).collect();
+        format!("Tried in `{path}`: {}", words.join("; "))
+    }
+
+    /// Reads what [`words_of_all`](Self::words_of_all) wrote. Their numbers are lost.
+    pub(super) fn read_all(line: &str) -> Vec<Self> {
+        let Some((_, text)) = line.split_once("Tried in `") else {
+            return Vec::new();
+        };
+        let Some((path, text)) = text.split_once("`: ") else {
+            return Vec::new();
+        };
+        let changes = text
+            .split("; line ")
+            .enumerate()
+            .map(|(place, text)| match place {
+                0 => Change::read(text),
+                _ => Change::read(&format!("line {text}")),
+            });
+        let tried = changes.flatten().map(|change| Self {
+            number: 0,
+            path: path.to_owned(),
+            change,
+        });
+        tried.collect()
+    }
+
+    /// The number of the last one.
+    pub(super) fn last(tries: &[Self]) -> usize {
+        tries
+            .iter()
+            .map(|tried| tried.number)
+            .max()
+            .unwrap_or_default()
     }
 
     /// How a repair is said that is to be tried.
@@ -125,10 +181,10 @@ impl Try {
     }
 
     /// Reads what [`words_next`](Self::words_next) wrote.
-    pub(super) fn parse_next(line: &str) -> Option<(String, Change)> {
+    pub(super) fn read_next(line: &str) -> Option<(String, Change)> {
         let (_, text) = line.split_once("Next in `")?;
         let (path, text) = text.split_once("`: ")?;
-        Some((path.to_owned(), Change::parse(text)?))
+        Some((path.to_owned(), Change::read(text)?))
     }
 }
 
@@ -164,33 +220,38 @@ mod tests {
     fn a_change_is_said_and_read_again() {
         let line = "if (a <= b && b <= c) {";
         let change = Change::new(14, line, (16, 18), "<").unwrap();
-        let words = "line 14, number 2 of `<` for number 2 of `<=`";
-        assert_eq!(change.words(), words);
+        assert_eq!(change.words(), "line 14, `<` for number 2 of `<=`");
         let made = change.made(line).unwrap();
         assert_eq!(made, "if (a <= b && b < c) {");
         assert_eq!(change.unmade(&made).as_deref(), Some(line));
+        // Which of the two was a minus could not be told from the line alone.
+        let line = "n + m - 1)";
+        let unclear = Change::new(9, line, (6, 7), "+").unwrap();
+        assert_eq!(unclear.words(), "line 9, `+ 1)` for `- 1)`");
         let tried = Try {
             number: 8,
             path: "lib/x.awk".to_owned(),
             change: change.clone(),
         };
         let line = format!("- entry 57, the assistant: {}", tried.words());
-        assert_eq!(Try::parse(&line), Some(tried));
+        assert_eq!(Try::read(&line), Some(tried));
+        let tried_before = change.clone();
         let line = Try::words_next("a b", &change);
-        assert_eq!(Try::parse_next(&line), Some(("a b".to_owned(), change)));
-        // What stands twice is taken back where it was put.
-        let line = "for word in half word";
-        let change = Change::new(1, line, (12, 16), "word").unwrap();
-        let made = change.made(line).unwrap();
-        assert_eq!(made, "for word in word word");
-        assert_eq!(change.unmade(&made).as_deref(), Some(line));
+        assert_eq!(Try::read_next(&line), Some(("a b".to_owned(), change)));
+        let other = Change::new(3, "a + b", (2, 3), "-").unwrap();
+        let line = Try::words_of_all("x", &[&tried_before, &other]);
+        let all: Vec<Change> = Try::read_all(&line)
+            .into_iter()
+            .map(|one| one.change)
+            .collect();
+        assert_eq!(all, [tried_before, other]);
         for other in [
             "Try again",
             "Try 8 in `x`: line 2",
             "Next in `x`: line 3, `a` for number 0 of `b`",
         ] {
-            assert_eq!(Try::parse(other), None);
-            assert_eq!(Try::parse_next(other), None);
+            assert_eq!(Try::read(other), None);
+            assert_eq!(Try::read_next(other), None);
         }
     }
 

@@ -23,6 +23,36 @@ pub(super) enum Likeness {
     Other,
 }
 
+impl Likeness {
+    const ALL: [Self; 7] = [
+        Self::Unknown,
+        Self::Near,
+        Self::Sign,
+        Self::Digits,
+        Self::Scale,
+        Self::Missing,
+        Self::Other,
+    ];
+
+    /// How it is said.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "an unknown name",
+            Self::Near => "numbers that are almost right",
+            Self::Sign => "a wrong sign",
+            Self::Digits => "digits in another order",
+            Self::Scale => "another order of magnitude",
+            Self::Missing => "something missing",
+            Self::Other => "something else",
+        }
+    }
+
+    /// Reads what [`word`](Self::word) wrote.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.word() == word)
+    }
+}
+
 /// What a failing test says.
 #[derive(Clone, Debug)]
 pub(super) struct Clues {
@@ -30,6 +60,8 @@ pub(super) struct Clues {
     pub(super) words: Vec<String>,
     /// Files and lines that it names.
     pub(super) places: Vec<(String, usize)>,
+    /// Words that were expected where others were found.
+    pub(super) wanted: Vec<String>,
     pub(super) likeness: Likeness,
 }
 
@@ -67,10 +99,13 @@ impl Clues {
     /// Reads the output of a failing test.
     pub(super) fn of(output: &str) -> Self {
         let failing = failing(output);
-        let (wanted, found) = sides(&failing);
+        // What fails first is often what is wrong; what builds on it fails as well.
+        let first = first(&failing);
+        let (wanted, found) = sides(first);
         Self {
             words: words(output, &failing),
             places: places(&failing),
+            wanted: plain(&wanted, &found),
             likeness: likeness(&failing, &wanted, &found),
         }
     }
@@ -81,6 +116,9 @@ fn is_bad(line: &str) -> bool {
     ["fail", "not ok", "error", "✗", "bad "]
         .iter()
         .any(|word| line.contains(word))
+        || UNKNOWN
+            .as_ref()
+            .is_some_and(|unknown| unknown.is_match(&line))
 }
 
 fn is_good(line: &str) -> bool {
@@ -112,16 +150,41 @@ pub(super) fn failing(output: &str) -> Vec<&str> {
     }
 }
 
+/// The lines of the first failing case.
+fn first<'a, 'b>(failing: &'b [&'a str]) -> &'b [&'a str] {
+    let headings = failing.iter().enumerate().filter(|(_, line)| is_bad(line));
+    let second = headings.map(|(at, _)| at).find(|at| *at > 0);
+    &failing[..second.unwrap_or(failing.len())]
+}
+
+/// The words of one text that the other one lacks.
+fn plain(wanted: &str, found: &str) -> Vec<String> {
+    let words = wanted.split_whitespace();
+    let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
+    let missing = words.filter(is_word).filter(|word| !found.contains(*word));
+    missing.take(2).map(str::to_owned).collect()
+}
+
 fn words(output: &str, failing: &[&str]) -> Vec<String> {
     let Some(pattern) = WORD.as_ref() else {
         return Vec::new();
     };
     let passing: Vec<&str> = output.lines().filter(|line| is_good(line)).collect();
     let mut counted: Vec<(String, usize)> = Vec::new();
+    let mut headings = 0;
     for line in failing {
-        let weight = if is_bad(line) { 3 } else { 1 };
+        headings += usize::from(is_bad(line));
         for found in pattern.find_iter(line) {
             let word = found.as_str().to_lowercase();
+            // What a heading names is what failed, and what fails first is often what is wrong.
+            let names = word.contains('_') || line[found.end()..].starts_with('(');
+            let weight = match (is_bad(line), headings, names) {
+                (true, 1, true) => 40,
+                (true, 1, false) => 6,
+                (true, _, true) => 12,
+                (true, _, false) => 3,
+                (false, _, _) => 1,
+            };
             if COMMON.contains(&word.as_str())
                 || passing
                     .iter()
@@ -224,11 +287,12 @@ fn likeness(failing: &[&str], wanted: &str, found: &str) -> Likeness {
     let all = |is: fn(&Told, &Told) -> bool| {
         !pairs.is_empty() && pairs.iter().all(|(wanted, found)| is(wanted, found))
     };
-    if all(|wanted, found| (wanted.1 + found.1).abs() < 1e-9) {
+    let any = |is: fn(&Told, &Told) -> bool| pairs.iter().any(|(wanted, found)| is(wanted, found));
+    if any(|wanted, found| wanted.1 != 0.0 && (wanted.1 + found.1).abs() < 1e-9) {
         Likeness::Sign
     } else if all(|wanted, found| (wanted.1 - found.1).abs() <= 1.0) {
         Likeness::Near
-    } else if all(|wanted, found| sorted(&wanted.0) == sorted(&found.0)) {
+    } else if any(|wanted, found| sorted(&wanted.0) == sorted(&found.0)) {
         Likeness::Digits
     } else if all(is_scaled) {
         Likeness::Scale

@@ -8,17 +8,35 @@ use crate::model::offline::clues::{Clues, Likeness};
 use crate::model::offline::known::Known;
 use crate::model::offline::policy::Mind;
 use crate::model::offline::project::{self, Sort};
-use crate::model::offline::seen::{Called, Fate};
-use crate::model::offline::{mend, rank, tell};
+use crate::model::offline::seen::{Called, Fate, Step};
+use crate::model::offline::{rank, tell};
 
 /// How many source files are read.
-const SUSPECTS: usize = 8;
+const SUSPECTS: usize = 6;
+
+/// How many are read at least, whether the failure's words are in them or not.
+const LEAST: usize = 4;
 
 /// How many files that belong to the failing case are looked at.
 const EVIDENCE: usize = 2;
 
+/// How many files of data are looked at, and how many lines of each.
+const DATA: usize = 4;
+const DATA_LINES: u64 = 400;
+
+/// What is written before the words of the failure, and before what it looks like.
+pub(super) const WORDS_OF: &str = "Words of the failure:";
+pub(super) const LOOKS: &str = "The failure looks like:";
+pub(super) const WANTED: &str = "What it misses:";
+
 /// How many words are searched for.
-const WORDS: usize = 8;
+const WORDS: usize = 5;
+
+/// How definitions begin.
+const DEFINITIONS: [&str; 2] = ["function ", "def "];
+
+/// By how many patterns the sources are named at most.
+const PATTERNS: usize = 24;
 
 /// How many repairs are judged likely.
 const LIKELY: usize = 24;
@@ -26,6 +44,15 @@ const LIKELY: usize = 24;
 /// Takes the next step towards suspects.
 pub(super) fn diagnose(mind: &Mind<'_>, command: &str) -> Reply {
     let seen = &mind.seen;
+    // Who was suspected when the search could be read is suspected still.
+    if let Some(noted) = seen.noted("I read `") {
+        let suspects: Vec<&str> = noted
+            .split('`')
+            .step_by(2)
+            .filter(|path| !path.is_empty())
+            .collect();
+        return accuse(mind, command, &suspects, &clues(mind, command));
+    }
     let Some(files) = mind.files.as_deref() else {
         return mind
             .acts()
@@ -44,38 +71,46 @@ pub(super) fn diagnose(mind: &Mind<'_>, command: &str) -> Reply {
     }
     let attempted = |path: &str| seen.calls().any(|called| called.reads() == Some(path));
     if !seen.calls().any(Called::is_search) && !clues.words.is_empty() {
-        let words: Vec<&str> = clues.words.iter().map(String::as_str).take(WORDS).collect();
+        // Where something of the code is named, the rest is what it was called with.
+        let is_name = |word: &&str| word.contains('_');
+        let mut words: Vec<&str> = clues.words.iter().map(String::as_str).collect();
+        if words.iter().any(is_name) {
+            words.retain(|word| is_name(word));
+        }
+        words.truncate(WORDS);
         let named = words.join("`, `");
+        if clues.likeness == Likeness::Unknown {
+            // What was meant is most likely what something else is called.
+            words.extend(DEFINITIONS);
+        }
         let mut acts = mind
             .acts()
             .say(format!(
                 "The test fails. Its words: `{named}`. I search the sources for them."
             ))
+            .say(format!("{WORDS_OF} {}", clues.words.join(", ")))
+            .say(format!("{LOOKS} {}", clues.likeness.word()));
+        if !clues.wanted.is_empty() {
+            acts = acts.say(format!("{WANTED} {}", clues.wanted.join(", ")));
+        }
+        acts = acts
             .todo(&mind.todos(""), 2)
-            .search(&words, &endings(&sources));
+            .search(&words, &patterns(&sources));
         for path in evidence(files, &clues, command) {
-            if !attempted(path) {
+            // A name that is not known says enough, and the search needs the room.
+            if clues.likeness != Likeness::Unknown && !attempted(path) {
                 acts = acts.read(path, Some(80));
             }
         }
         return acts.reply();
     }
-    let suspects = suspects(mind, &sources, &clues);
-    let unread: Vec<&str> = suspects
-        .iter()
-        .copied()
-        .filter(|path| !attempted(path))
-        .collect();
-    if !unread.is_empty() {
-        let mut acts = mind
-            .acts()
-            .say(format!("I read `{}`.", unread.join("`, `")));
-        for path in unread {
-            acts = acts.read(path, None);
-        }
-        return acts.reply();
+    let suspects = suspects(mind, &sources, &clues, first_failure(mind, command));
+    let named = suspects.join("`, `");
+    let mut acts = mind.acts().say(format!("I read `{named}`."));
+    for path in suspects {
+        acts = acts.read(path, None);
     }
-    accuse(mind, command, &suspects, &clues)
+    acts.reply()
 }
 
 /// Says which files are suspected and what is tried first, and begins with it.
@@ -90,45 +125,94 @@ fn accuse(mind: &Mind<'_>, command: &str, suspects: &[&str], clues: &Clues) -> R
     // Among equals the first.
     likely.sort_by_key(|candidate| -candidate.score);
     let named = suspects.join("`, `");
-    let mut acts = mind
-        .acts()
-        .say(format!("Suspects: `{named}`"))
-        .say(format!("Words of the failure: {}", clues.words.join(", ")));
+    let mut acts = mind.acts().say(format!("Suspects: `{named}`"));
     for candidate in likely.iter().take(LIKELY) {
         acts = acts.say(Try::words_next(&candidate.path, &candidate.change));
     }
-    acts = acts.todo(&mind.todos(&format!("Repair: suspects `{named}`")), 3);
-    if mind.is_full() {
+    if likely.is_empty() {
+        return tell::nothing_to_try(mind, command);
+    }
+    let data = data(mind, command);
+    if !data.is_empty() {
+        acts = acts.say(format!("Data: `{}`", data.join("`, `")));
+    }
+    acts.say("Before I change anything: does it fail the same way twice?")
+        .todo(&mind.todos(&format!("Repair: suspects `{named}`")), 3)
+        .test(command)
+        .reply()
+}
+
+/// What is still to be looked at before the first repair, one thing at a time; `None` if nothing is.
+pub(super) fn weigh(mind: &Mind<'_>, command: &str) -> Option<Reply> {
+    let seen = &mind.seen;
+    let summarised = seen
+        .steps
+        .iter()
+        .any(|step| matches!(step, Step::Said { summary: true, .. }));
+    let compacted = seen.calls().any(|called| called.name == "Compact");
+    if summarised || compacted || !seen.tries().is_empty() {
+        return None;
+    }
+    let noted = seen.noted("Data:").unwrap_or_default();
+    for path in noted.split('`').skip(1).step_by(2) {
+        if !seen.calls().any(|called| called.reads() == Some(path)) {
+            let acts = mind
+                .acts()
+                .say(format!("I look at what it works on: `{path}`."));
+            return Some(acts.read(path, Some(DATA_LINES)).reply());
+        }
+    }
+    mind.is_full().then(|| {
+        let named = seen.noted("Suspects:").unwrap_or_default();
         let focus = format!(
-            "the failing test `{command}`, the suspects `{named}` and the repairs to try next"
+            "the failing test `{command}`, the suspects {named} and the repairs to try next"
         );
-        return acts
+        mind.acts()
             .say("Before I try repairs I ask for what I no longer need to be put away.")
             .compact(&focus)
-            .reply();
-    }
-    match likely.first() {
-        Some(first) => mend::first(mind, acts, command, &first.path, &first.change),
-        None => tell::nothing_to_try(mind, command),
-    }
+            .reply()
+    })
+}
+
+/// The files that the project works on: those that the failure names first.
+fn data<'a>(mind: &'a Mind<'_>, command: &str) -> Vec<&'a str> {
+    let said = mind.seen.runs(command).next_back();
+    let said = said.map_or("", |run| run.result.as_str());
+    let files = mind.files.iter().flatten().map(String::as_str);
+    let mut data: Vec<&str> = files
+        .filter(|path| project::sort(path) == Sort::Data && !path.starts_with('.'))
+        .filter(|path| path.contains('.'))
+        .collect();
+    data.sort_by_key(|path| !said.contains(path));
+    data.truncate(DATA);
+    data
 }
 
 /// What the failing test said, before anything was tried.
 pub(super) fn clues(mind: &Mind<'_>, command: &str) -> Clues {
-    let mut runs = mind.seen.runs(command);
-    let first = runs.find(|run| run.fate() == Fate::Bad && !run.is_hidden());
-    if let Some(noted) = mind.seen.noted("Words of the failure:") {
+    if let Some(noted) = mind.seen.noted(WORDS_OF) {
         // What was read from the first failure holds: later ones show what a try did.
-        let words = noted.split(", ").map(str::to_owned).collect();
-        let likeness = first.map_or(Likeness::Other, |run| Clues::of(&run.result).likeness);
-        let places = Vec::new();
+        let words = noted.split(", ").filter(|word| !word.is_empty());
+        let likeness = mind.seen.noted(LOOKS).and_then(Likeness::of);
+        let wanted = mind.seen.noted(WANTED).unwrap_or_default().split(", ");
         return Clues {
-            words,
-            places,
-            likeness,
+            words: words.map(str::to_owned).collect(),
+            places: Vec::new(),
+            wanted: wanted
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            likeness: likeness.unwrap_or(Likeness::Other),
         };
     }
-    Clues::of(first.map_or("", |run| run.result.as_str()))
+    Clues::of(first_failure(mind, command))
+}
+
+/// What the test said when it first failed, as far as that can still be read.
+fn first_failure<'a>(mind: &'a Mind<'_>, command: &'a str) -> &'a str {
+    let mut runs = mind.seen.runs(command);
+    let first = runs.find(|run| run.fate() == Fate::Bad && !run.is_hidden());
+    first.map_or("", |run| run.result.as_str())
 }
 
 /// What all visible files tell.
@@ -150,6 +234,16 @@ pub(super) fn known(mind: &Mind<'_>) -> Known {
             Sort::Test | Sort::Data => {}
         }
     }
+    let searches = mind.seen.calls().filter(|called| called.is_search());
+    for line in searches.flat_map(|called| called.result.lines()) {
+        let mut parts = line.trim_start_matches("./").splitn(3, ':');
+        if let (Some(path), Some(_), Some(text)) = (parts.next(), parts.next(), parts.next())
+            && project::sort(path) == Sort::Source
+            && mind.seen.content(path).is_none()
+        {
+            known.add_source(path, text.trim_start());
+        }
+    }
     let skills = mind
         .seen
         .calls()
@@ -160,14 +254,25 @@ pub(super) fn known(mind: &Mind<'_>) -> Known {
     known
 }
 
-/// The endings of the sources, once each; none if one has no ending.
-fn endings<'a>(sources: &[&'a str]) -> Vec<&'a str> {
-    let ending = |path: &&'a str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.rsplit_once('.').map(|(_, ending)| ending)
+/// Patterns that name the sources: by directory and ending, once each.
+fn patterns(sources: &[&str]) -> Vec<String> {
+    let pattern = |path: &&str| {
+        let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+        match name.rsplit_once('.') {
+            Some((_, ending)) => format!("{directory}/*.{ending}"),
+            None => (*path).to_owned(),
+        }
     };
-    let all: Option<BTreeSet<&str>> = sources.iter().map(ending).collect();
-    all.map(|all| all.into_iter().collect()).unwrap_or_default()
+    let plain = |pattern: &String| {
+        pattern
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-*/".contains(c))
+    };
+    let all: BTreeSet<String> = sources.iter().map(pattern).filter(plain).collect();
+    let all = all
+        .into_iter()
+        .map(|one| one.trim_start_matches("./").to_owned());
+    all.take(PATTERNS).collect()
 }
 
 /// Files that the failing case is made of: named by it, or called as it is.
@@ -197,16 +302,20 @@ fn evidence<'a>(files: &'a [String], clues: &Clues, command: &str) -> Vec<&'a st
 }
 
 /// The sources, the one that holds most of the failure's words first.
-fn suspects<'a>(mind: &Mind<'_>, sources: &[&'a str], clues: &Clues) -> Vec<&'a str> {
+fn suspects<'a>(mind: &Mind<'_>, sources: &[&'a str], clues: &Clues, said: &str) -> Vec<&'a str> {
     let mut rated: Vec<(i32, &str)> = sources
         .iter()
-        .map(|path| (rate(mind, path, clues), *path))
+        .map(|path| {
+            let named = if said.contains(path) { 30 } else { 0 };
+            (named + rate(mind, path, clues), *path)
+        })
         .collect();
     rated.sort_by_key(|(score, path)| (-score, *path));
+    let met = rated.iter().filter(|(score, _)| *score > 0).count();
     rated
         .into_iter()
         .map(|(_, path)| path)
-        .take(SUSPECTS)
+        .take(met.clamp(LEAST, SUSPECTS))
         .collect()
 }
 
@@ -231,13 +340,29 @@ fn rate(mind: &Mind<'_>, path: &str, clues: &Clues) -> i32 {
         .collect();
     let name = path.to_lowercase();
     for (place, word) in clues.words.iter().enumerate() {
-        // The words that are said most often tell more.
-        let weight = if place < 3 { 4 } else { 2 };
+        // The first words are the most telling ones.
+        let weight = match place {
+            0 => 10,
+            1 => 6,
+            2 => 4,
+            _ => 2,
+        };
+        let defines = [
+            format!("function {word}"),
+            format!("def {word}"),
+            format!("fn {word}"),
+            format!("{word}() {{"),
+        ];
         if found.contains(word.as_str()) {
             score += weight;
         }
-        let stem = word.split('_').next().unwrap_or(word);
-        if name.contains(word.as_str()) || (stem.len() > 3 && name.contains(stem)) {
+        if defines.iter().any(|begins| found.contains(begins)) {
+            score += 2 * weight;
+        }
+        if word
+            .split('_')
+            .any(|part| part.len() > 3 && name.contains(part))
+        {
             score += weight;
         }
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::model::offline::change::Try;
+use crate::model::offline::change::{Change, Try};
+use crate::model::offline::diagnose::{LOOKS, WANTED, WORDS_OF};
 use crate::model::offline::mend::BACK;
 use crate::model::offline::seen::{Called, Fate, Seen};
 use crate::model::offline::{clues, project};
@@ -14,7 +15,10 @@ const WORDS: usize = 800;
 const TASK: usize = 800;
 
 /// The lines of the newest failure that are quoted.
-const FAILURE: usize = 12;
+const FAILURE: usize = 6;
+
+/// How many tries stand on a line.
+const A_LINE: usize = 6;
 
 /// How many files are named.
 const FILES: usize = 60;
@@ -27,13 +31,15 @@ pub(super) fn extract(ask: &str, seen: &Seen) -> String {
         words: words.saturating_sub(10),
         chars: words * 5,
     };
+    // What must not be lost first: of many summaries only the heads are kept.
+    tries(seen, &mut page);
     page.section("Task", &quoted(&seen.task));
     page.lines(&kept(ask));
     if let Some(focus) = after(ask, "Pay special attention to: ") {
         page.section("Focus", focus);
     }
     test(seen, &mut page);
-    for key in ["Suspects:", "Words of the failure:"] {
+    for key in ["Suspects:", WORDS_OF, LOOKS, WANTED] {
         if let Some(noted) = seen.noted(key) {
             page.lines(&format!("{key} {noted}"));
         }
@@ -41,7 +47,7 @@ pub(super) fn extract(ask: &str, seen: &Seen) -> String {
     if seen.noted(BACK).is_some() {
         page.lines(BACK);
     }
-    tries(seen, &mut page);
+    likely(seen, &mut page);
     todos(seen, &mut page);
     done(seen, &mut page);
     page.text
@@ -109,16 +115,30 @@ fn test(seen: &Seen, page: &mut Page) {
 
 fn tries(seen: &Seen, page: &mut Page) {
     let tries = seen.tries();
-    if let Some(last) = tries.last() {
-        page.section(
-            "Tries so far",
-            &format!("{} in all, the last in `{}`", tries.len(), last.path),
-        );
-        let lines: Vec<String> = tries.iter().map(Try::words).collect();
-        page.lines(&lines.join("\n"));
+    let mut paths: Vec<&str> = Vec::new();
+    for tried in &tries {
+        if !paths.contains(&tried.path.as_str()) {
+            paths.push(&tried.path);
+        }
+    }
+    if let Some(last) = tries.iter().max_by_key(|tried| tried.number) {
+        page.lines(&format!("Tries so far: {}, the last one:", last.number));
+        page.lines(&last.words());
+    }
+    for path in paths {
+        let changes = tries.iter().filter(|tried| tried.path == path);
+        let changes: Vec<&Change> = changes.map(|tried| &tried.change).collect();
+        for some in changes.chunks(A_LINE) {
+            page.lines(&Try::words_of_all(path, some));
+        }
     }
     let done = seen.lines().filter(|line| line.contains("Done with `"));
     page.lines(&done.collect::<Vec<_>>().join("\n"));
+}
+
+/// What was judged likely and not tried yet.
+fn likely(seen: &Seen, page: &mut Page) {
+    let tries = seen.tries();
     let left = seen.likely();
     let left = left.iter().filter(|(path, change)| {
         !tries

@@ -105,7 +105,9 @@ impl Known {
     fn add_function(&mut self, line: &Line<'_>) {
         let named = matches!(line.token(0), "function" | "func" | "def" | "fn" | "sub");
         let place = usize::from(named);
-        let shell = line.token(place + 1) == "(" && line.token(place + 2) == ")";
+        let shell = line.language == Language::Shell
+            && line.token(place + 1) == "("
+            && line.token(place + 2) == ")";
         if line.kind(place) != Some(Kind::Word) || !(named || shell) {
             return;
         }
@@ -165,12 +167,12 @@ mod tests {
     #[test]
     fn distances_count_exchanged_neighbours_once() {
         for (one, other, expected) in [
-            ("total", "total", 0),
-            ("total", "totla", 1),
-            ("total", "totl", 1),
-            ("total", "tootal", 1),
-            ("total", "tatel", 2),
-            ("a", "total", usize::MAX),
+            ("width", "width", 0),
+            ("width", "widht", 1),
+            ("width", "widh", 1),
+            ("width", "wiidth", 1),
+            ("width", "wodah", 2),
+            ("a", "width", usize::MAX),
         ] {
             assert_eq!(distance(one, other), expected, "{one} {other}");
         }

@@ -301,8 +301,8 @@ mod tests {
         );
         check(
             Language::Slashes,
-            "total = price * 1.5; // > 2",
-            "w:total w:price o:* n:1.5",
+            "area = side * 1.5; // > 2",
+            "w:area w:side o:* n:1.5",
         );
         check(Language::Hash, "x = 'a' # b", "w:x t:'a'");
         let script = "set -e\nawk '\n  $1 > 2\n' <\"$1\"\n[ 1 -eq 2 ]\n";

@@ -6,7 +6,7 @@ use crate::model::offline::policy::Mind;
 use crate::model::offline::{project, tell};
 
 /// How many documents are read at the beginning.
-const DOCUMENTS: usize = 4;
+const DOCUMENTS: usize = 6;
 
 /// How much of each is read, in lines.
 const DOCUMENT_LINES: u64 = 200;
@@ -55,10 +55,6 @@ pub(super) fn look(mind: &Mind<'_>) -> Reply {
         }
         if !documents.is_empty() {
             parts.push("read the project's notes".to_owned());
-        }
-        if let Some(test) = &mind.test {
-            parts.push("run the test".to_owned());
-            acts = acts.test(test);
         }
         if !acts.is_idle() {
             acts = acts.say(format!("{} files. I {}.", files.len(), listed(&parts)));

@@ -8,7 +8,7 @@ use crate::model::offline::seen::{Fate, Step};
 use crate::model::offline::{diagnose, rank, tell};
 
 /// After how many tries it is given up.
-pub(super) const TRIES: usize = 60;
+pub(super) const TRIES: usize = 80;
 
 /// What is said when the last try is taken back.
 pub(super) const BACK: &str = "I take the last try back.";
@@ -30,7 +30,8 @@ pub(super) fn mend(mind: &Mind<'_>, command: &str) -> Reply {
         return tell::gave_up(mind, command, &tries);
     }
     let applied = applied(mind);
-    let next = if tries.len() < TRIES {
+    let last = Try::last(&tries);
+    let next = if last < TRIES {
         next(mind, command, &tries)
     } else {
         Next::Nothing
@@ -41,12 +42,7 @@ pub(super) fn mend(mind: &Mind<'_>, command: &str) -> Reply {
         Next::Nothing => return take_back(mind, command, &tries),
     };
     let mut acts = mind.acts();
-    let number = tries
-        .iter()
-        .map(|tried| tried.number)
-        .max()
-        .unwrap_or_default()
-        + 1;
+    let number = last + 1;
     let this = Try {
         number,
         path,
@@ -70,22 +66,6 @@ pub(super) fn mend(mind: &Mind<'_>, command: &str) -> Reply {
         acts = acts.edit(&last.path, &change::edits(&now, &without(&now, &last)));
     }
     edit_and_test(mind, acts, command, &this).reply()
-}
-
-/// The first try, in the reply that names the suspects.
-pub(super) fn first(
-    mind: &Mind<'_>,
-    acts: Acts<'_>,
-    command: &str,
-    path: &str,
-    change: &Change,
-) -> Reply {
-    let this = Try {
-        number: 1,
-        path: path.to_owned(),
-        change: change.clone(),
-    };
-    edit_and_test(mind, acts.say(this.words()), command, &this).reply()
 }
 
 fn edit_and_test<'a>(mind: &Mind<'_>, acts: Acts<'a>, command: &str, this: &Try) -> Acts<'a> {
@@ -162,7 +142,7 @@ pub(super) fn applied(mind: &Mind<'_>) -> Option<Try> {
     for step in &mind.seen.steps {
         match step {
             Step::Said { text, summary } => {
-                let newest = text.lines().rev().find_map(Try::parse);
+                let newest = text.lines().rev().find_map(Try::read);
                 if *summary {
                     applied = newest.or(applied);
                 } else {

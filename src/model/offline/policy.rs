@@ -31,7 +31,7 @@ pub fn reply(request: &Request) -> Reply {
             .reply(),
         Some(_) | None if !mind.acts().has_edit() => tell::no_edit(&mind, test),
         Some(_) | None if seen.noted("Suspects:").is_none() => diagnose::diagnose(&mind, test),
-        Some(_) | None => mend::mend(&mind, test),
+        Some(_) | None => diagnose::weigh(&mind, test).unwrap_or_else(|| mend::mend(&mind, test)),
     }
 }
 
@@ -103,7 +103,7 @@ impl<'a> Mind<'a> {
     pub(super) fn is_full(&self) -> bool {
         let recent = self.seen.calls().rev().take(20);
         let tokens = u64::try_from(self.request.chars / 4).unwrap_or(u64::MAX);
-        tokens > WINDOW * 3 / 10
+        tokens > WINDOW / 5
             && self.acts().offer("Compact", "focus").is_some()
             && !recent.into_iter().any(|called| called.name == "Compact")
     }

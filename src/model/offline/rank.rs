@@ -4,7 +4,7 @@
 use crate::model::offline::change::Change;
 use crate::model::offline::clues::{Clues, Likeness};
 use crate::model::offline::known::{self, Known, Line, distance};
-use crate::model::offline::lex::Kind;
+use crate::model::offline::lex::{Kind, Language};
 use crate::model::offline::repairs::{self, Idea, Repair};
 
 /// A repair with what speaks for it.
@@ -52,13 +52,19 @@ pub(super) fn candidates(
         known,
         clues,
     };
+    let wanted: Vec<String> = clues
+        .wanted
+        .iter()
+        .map(|word| format!("\"{word}\""))
+        .collect();
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut header = "";
     for line in &lines {
         if !line.text.starts_with([' ', '\t', '}']) {
             header = line.text;
         }
-        let texts = texts_near(&lines, line.number);
+        let mut texts: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        texts.extend(texts_near(&lines, line.number));
         let about = judge.line(line, header);
         for idea in repairs::ideas(line, known, &texts) {
             let change = Change::new(line.number, line.text, idea.span, &idea.new);
@@ -115,12 +121,22 @@ impl Judge<'_> {
             }
         }
         let about = format!("{header} {}", line.text).to_lowercase();
-        let words = self
-            .clues
-            .words
-            .iter()
-            .filter(|word| about.contains(word.as_str()));
-        score + 3 * i32::try_from(words.count().min(4)).unwrap_or(0)
+        // The first words are the most telling ones, and names tell more than other words.
+        let told = (0..).zip(&self.clues.words).map(|(place, word)| {
+            let weight = match (place, word.contains('_')) {
+                (0, true) => 14,
+                (1, true) => 8,
+                (2, true) => 5,
+                (0..=3, _) => 3,
+                (_, _) => 1,
+            };
+            match (has_word(&about, word), about.contains(word.as_str())) {
+                (true, _) => weight,
+                (false, true) => weight / 2,
+                (false, false) => 0,
+            }
+        });
+        score + told.sum::<i32>().min(24)
     }
 
     /// What speaks for an idea on this line.
@@ -137,11 +153,8 @@ impl Judge<'_> {
                 Repair::Arguments => self.arguments(line, idea),
                 Repair::Column => self.column(line, idea),
                 Repair::Text => self.text(line, idea),
-                Repair::Factor
-                | Repair::Negation
-                | Repair::Step
-                | Repair::NoStep
-                | Repair::Truth => 0,
+                Repair::Factor | Repair::Negation | Repair::Step | Repair::Truth => 0,
+                Repair::NoStep => step(line, idea),
             }
     }
 
@@ -159,8 +172,9 @@ impl Judge<'_> {
             known.defined.contains(&idea.new),
         ) {
             // One of the two is used and never defined, or defined and never used.
-            (false, true) | (true, false) => 65 - 10 * far,
-            (true, true) => 30 - 10 * far,
+            (false, true) | (true, false) => 85 - 30 * far,
+            // Two names that are both right are seldom mistaken for each other.
+            (true, true) => -10 * far,
             (false, false) => 20 - 10 * far,
         }
     }
@@ -264,6 +278,14 @@ impl Judge<'_> {
 
     /// A column that a neighbouring line takes as well, where the other one is taken by none.
     fn column(&self, line: &Line<'_>, idea: &Idea) -> i32 {
+        // There they are arguments, which are taken in any order.
+        if line.language == Language::Shell {
+            return -6;
+        }
+        // What others are looked up by stands in many lines, and rightly so.
+        if line.text[..idea.span.0].ends_with('[') {
+            return 0;
+        }
         let old = &line.text[idea.span.0..idea.span.1];
         let near = self
             .lines
@@ -298,6 +320,17 @@ impl Judge<'_> {
     }
 }
 
+/// What is left over where a step was lost: brackets around one name, a name set to itself.
+fn step(line: &Line<'_>, idea: &Idea) -> i32 {
+    let (before, after) = (&line.text[..idea.span.0], &line.text[idea.span.1..]);
+    let bare = before.strip_suffix('(').is_some_and(|before| {
+        after.starts_with(')') && before.ends_with(|c: char| !(c.is_alphanumeric() || c == '_'))
+    });
+    let old = &line.text[idea.span.0..idea.span.1];
+    let itself = before.trim() == format!("{old} =") && after.trim().is_empty();
+    if bare || itself { 30 } else { 0 }
+}
+
 /// How often a repair is the one, by its kind.
 fn usual(repair: Repair) -> i32 {
     match repair {
@@ -307,7 +340,7 @@ fn usual(repair: Repair) -> i32 {
         Repair::Digits | Repair::Arguments | Repair::Factor => 7,
         Repair::Step | Repair::Text | Repair::Truth => 6,
         Repair::Direction => 5,
-        Repair::NoStep => 2,
+        Repair::NoStep => 4,
         Repair::Name => 0,
     }
 }

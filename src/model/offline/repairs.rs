@@ -68,7 +68,7 @@ fn is_dangerous(line: &Line<'_>) -> bool {
 
 fn loops(line: &Line<'_>) -> bool {
     line.text
-        .split(|c: char| !c.is_ascii_alphanumeric())
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .any(|word| matches!(word, "for" | "while" | "until" | "do" | "loop"))
 }
 
@@ -299,6 +299,9 @@ impl Ideas<'_> {
             "false" => self.swap(Repair::Truth, index, "true"),
             _ => {}
         }
+        if !self.is_name(index) {
+            return;
+        }
         let often = known.names.get(&name).copied().unwrap_or_default();
         let mut near: Vec<(usize, usize, &String)> = known
             .names
@@ -314,6 +317,18 @@ impl Ideas<'_> {
         for (_, _, other) in near.into_iter().take(2) {
             self.swap(Repair::Name, index, other);
         }
+    }
+
+    /// Whether a word stands for something; in the shell most words are only themselves.
+    fn is_name(&self, index: usize) -> bool {
+        let Some(token) = self.line.tokens.get(index) else {
+            return false;
+        };
+        let (before, after) = (&self.line.text[..token.from], &self.line.text[token.to..]);
+        self.line.language != Language::Shell
+            || before.trim().is_empty()
+            || before.ends_with(['$', '{'])
+            || after.starts_with('=')
     }
 
     /// Exchanges neighbouring arguments of a call, and negates a plain condition.

@@ -239,12 +239,19 @@ impl Seen {
             .find_map(|line| line.split_once(key).map(|(_, rest)| rest.trim()))
     }
 
-    /// Every try so far, in order and once each.
+    /// Every try so far, once each.
     pub(super) fn tries(&self) -> Vec<Try> {
         let mut tries: Vec<Try> = Vec::new();
-        for found in self.lines().filter_map(Try::parse) {
-            if !tries.iter().any(|known| known.number == found.number) {
-                tries.push(found);
+        for line in self.lines() {
+            let found = Try::read_all(line).into_iter().chain(Try::read(line));
+            for found in found {
+                let known = tries
+                    .iter_mut()
+                    .find(|known| known.path == found.path && known.change == found.change);
+                match known {
+                    Some(known) => known.number = known.number.max(found.number),
+                    None => tries.push(found),
+                }
             }
         }
         tries
@@ -253,7 +260,7 @@ impl Seen {
     /// The repairs that were judged likely, best first.
     pub(super) fn likely(&self) -> Vec<(String, Change)> {
         let mut likely = Vec::new();
-        for found in self.lines().filter_map(Try::parse_next) {
+        for found in self.lines().filter_map(Try::read_next) {
             if !likely.contains(&found) {
                 likely.push(found);
             }

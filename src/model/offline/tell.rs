@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::model::Reply;
 use crate::model::offline::change::Try;
+use crate::model::offline::diagnose::WORDS_OF;
 use crate::model::offline::mend;
 use crate::model::offline::policy::Mind;
 
@@ -78,17 +79,13 @@ pub(super) fn gave_up(mind: &Mind<'_>, command: &str, tries: &[Try]) -> Reply {
             text,
             " I tried {} plain {}, one at a time, in `{}`, and took all of them back: the files are as \
              they were.",
-            tries.len(),
-            if tries.len() == 1 { "repair" } else { "repairs" },
+            Try::last(tries),
+            if Try::last(tries) == 1 { "repair" } else { "repairs" },
             paths.join("`, `")
         )
         .ok();
     }
-    if let Some(words) = mind
-        .seen
-        .noted("Words of the failure:")
-        .filter(|words| !words.is_empty())
-    {
+    if let Some(words) = mind.seen.noted(WORDS_OF).filter(|words| !words.is_empty()) {
         write!(text, " What fails speaks of: {words}.").ok();
     }
     write!(text, " {LIMITS}").ok();
