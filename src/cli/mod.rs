@@ -321,6 +321,9 @@ impl RunArgs {
 /// `demo`
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// Draw the bug from this number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
     /// Keep the transcript in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) transcripts: Option<PathBuf>,

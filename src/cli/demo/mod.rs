@@ -1,49 +1,56 @@
 //! `demo`: a full run without key or network. The model is a script; everything else is real.
+//!
+//! A small project is laid out and broken by one slip, drawn from a seed. A run of the usual kind then
+//! looks for it: the offline model is served on a loopback port and asked by the real client. What it
+//! said and did is told as it happens; what was broken is told in the end, and to the model never.
 
+mod draw;
+mod tokens;
+mod mutate;
+mod data;
 mod project;
-mod report;
-mod script;
+mod broken;
+mod site;
+mod play;
 mod story;
-mod summary;
+mod report;
+#[cfg(test)]
+mod tests;
 
-use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
-use std::{fs, io};
 
 use futures::{FutureExt as _, StreamExt as _};
 use tempfile::TempDir;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Finished, Progress, Task};
-use undertext::config::{self, Sections};
-use undertext::exchange::Status;
-use undertext::hands::{Hands, Order, Workspace};
-use undertext::id::{CallId, EntryId, RunId};
+use undertext::config::{self, Sections, Settings};
+use undertext::hands;
+use undertext::id::RunId;
+use undertext::model::offline::Offline;
 use undertext::record::{Clock, Durability, FileStorage, Recorder};
-use undertext::setup::{self, Api, EstimateRule, Models, Parameters, Policy, Profile, Setup, Wire};
-use undertext::tools::Toolbox;
-use undertext::transcript::{At, FORMAT, Run};
+use undertext::setup::Setup;
+use undertext::transcript::{At, FORMAT, Reason, Run};
 use undertext::view::Sizes;
 
 use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
+use crate::cli::demo::site::{Site, Where};
 use crate::cli::demo::story::Story;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{DemoArgs, Process, amount};
-
-/// The window that the model is said to have: small, so that a short run fills it.
-const WINDOW: u64 = 18_000;
+use crate::cli::{DemoArgs, Process, amount, stop};
 
 /// The widest line, in characters, on the widest terminal.
 const WIDTH: usize = 100;
 
-/// The moment of the golden run.
+/// The moment of the golden runs.
 const GOLDEN: At = At(1_795_291_200_000);
 
-/// The workspace of the golden run, whose path its transcript names.
-const GOLDEN_WORKSPACE: &str = "undertext-demo";
+/// What is said when the person does not wait.
+const AT_ONCE: &str = "ended at once";
 
 /// Runs the demo. `program` is what this program was called as.
 pub(crate) fn run(
@@ -52,65 +59,69 @@ pub(crate) fn run(
     program: &str,
     term: &mut Term,
 ) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let settings = args
+        .settings()
+        .sources(&process.environment, Sections::default());
+    let settings = config::load(&settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
         .enable_all()
         .build()?;
-    let stage = Stage::new(args, process)?;
-    let exit = runtime.block_on(stage.play(term))?;
-    stage.strike(args, program, term)?;
-    Ok(exit)
+    let exit = runtime.block_on(async {
+        let mut signals = stop::watch(AT_ONCE.to_owned())?;
+        let place = match args.golden {
+            Some(_) => Where::Golden,
+            None => Where::Anew,
+        };
+        let site = tokio::select! {
+            site = Site::new(args.seed, place, &process.environment) => site,
+            Some(exit) = signals.recv() => return Ok(exit),
+        };
+        let site = site.map_err(unfinished)?;
+        let stage = Stage::new(args, process, &settings, site)?;
+        let exit = stage.play(&mut signals, term).await?;
+        stage.strike(args, program, term)?;
+        Ok(exit)
+    });
+    // Whatever did not end in time.
+    hands::end_all();
+    exit
 }
 
-/// Where the run takes place.
+/// Where a run takes place, and where it is recorded.
 struct Stage {
+    seed: u64,
+    site: Site,
     clock: Clock,
     run: RunId,
-    project: TempDir,
-    workspace: Workspace,
     transcripts: PathBuf,
     durability: Durability,
-    /// Holds the transcripts of the golden run until its file is where it belongs.
+    /// Holds the transcript of a golden run until its file is where it belongs.
     golden: Option<TempDir>,
 }
 
 impl Stage {
-    fn new(args: &DemoArgs, process: &Process) -> Result<Self, Failure> {
-        let environment = &process.environment;
-        let settings = config::load(&args.settings().sources(environment, Sections::default()))?;
-        let golden = args
-            .golden
-            .as_ref()
-            .map(|_| tempfile::tempdir())
-            .transpose()?;
+    fn new(
+        args: &DemoArgs,
+        process: &Process,
+        settings: &Settings,
+        site: Site,
+    ) -> Result<Self, Failure> {
+        let golden = args.golden.as_ref();
+        let golden = golden.map(|_| tempfile::tempdir()).transpose()?;
         let transcripts = match &golden {
             Some(directory) => directory.path().to_owned(),
-            None => settings.transcripts_dir(environment)?,
+            None => settings.transcripts_dir(&process.environment)?,
         };
-        let project = match &golden {
-            Some(_) => tempfile::Builder::new()
-                .prefix(GOLDEN_WORKSPACE)
-                .rand_bytes(0)
-                .tempdir_in("/tmp"),
-            None => tempfile::Builder::new().prefix("undertext-demo-").tempdir(),
-        };
-        let project = project.map_err(no_workspace)?;
-        project::lay_out(project.path()).map_err(no_workspace)?;
-        let seen = ["PATH", "TMPDIR"]
-            .iter()
-            .filter_map(|name| environment.get_key_value(*name));
-        let seen = seen.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let seen = seen.chain([("LC_ALL".into(), "C".into())]).collect();
-        let workspace = Workspace::open(project.path(), None, seen)
-            .map_err(|error| Failure::new(Exit::Unfinished, error))?;
         let clock = match &golden {
             Some(_) => Clock::fixed(GOLDEN),
             None => Clock::System,
         };
         Ok(Self {
+            seed: args.seed,
+            site,
             run: clock.new_run(),
             clock,
-            project,
-            workspace,
             transcripts,
             durability: settings.transcripts.sync,
             golden,
@@ -118,43 +129,17 @@ impl Stage {
     }
 
     /// Runs the agent, telling what happens, and holds the result against what was promised.
-    async fn play(&self, term: &mut Term) -> Result<Exit, Failure> {
+    async fn play(&self, signals: &mut Signals, term: &mut Term) -> Result<Exit, Failure> {
+        let served = Offline::serve().await.map_err(|error| {
+            unfinished(anyhow::Error::new(error).context("cannot serve the offline model"))
+        })?;
+        let agent = play::agent(&self.site, &self.clock, &served.base_url).map_err(unfinished)?;
         let mut recorder = self.recorder()?;
-        let agent = Agent::new(
-            setup(),
-            Arc::new(script::model(&self.clock)),
-            Toolbox::builtin(),
-        )
-        .with_hands(Hands::in_process(self.workspace.clone()));
-        self.opening(term)?;
-        let finished = watched(&agent, &mut recorder, term).await?;
+        self.opening(agent.setup(), term)?;
+        let (finished, stopped) = watched(&agent, &mut recorder, signals, term).await?;
         let finished = finished.map_err(|error| Failure::new(Exit::Transcript, error))?;
-        say(term, Look::Plain, "")?;
-        for line in finished.text.lines() {
-            paragraph(term, Look::Plain, line)?;
-        }
-
-        let (passes, verdict) = self.verdict().await;
-        let report = Report::of(recorder.view().transcript().entries());
-        say(term, Look::Plain, "")?;
-        fact(
-            term,
-            "ended",
-            if passes { Look::Plain } else { Look::Bad },
-            &format!(
-                "{}; its test, run once more by this program: {verdict}",
-                finished.reason.word()
-            ),
-        )?;
-        report.tell(term)?;
-        self.changes(term)?;
-        let proved = passes && report.is_proved();
-        let exit = Exit::of(finished.reason);
-        Ok(if exit == Exit::Done && !proved {
-            Exit::Unfinished
-        } else {
-            exit
-        })
+        drop(agent);
+        self.ending(&finished, &recorder, stopped, term).await
     }
 
     fn recorder(&self) -> Result<Recorder, Failure> {
@@ -163,9 +148,9 @@ impl Stage {
         let first = Run {
             format: FORMAT,
             run: self.run,
-            workspace: self.workspace.root().display().to_string(),
+            workspace: self.site.path().display().to_string(),
             generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
-            name: Some("demo".to_owned()),
+            name: Some(format!("demo {}", self.seed)),
             parent: None,
         };
         Recorder::create(Box::new(storage), self.clock.clone(), first)
@@ -173,7 +158,7 @@ impl Stage {
     }
 
     /// Says what is about to be seen.
-    fn opening(&self, term: &mut Term) -> Result<(), Failure> {
+    fn opening(&self, setup: &Setup, term: &mut Term) -> Result<(), Failure> {
         paragraph(
             term,
             Look::Strong,
@@ -182,53 +167,79 @@ impl Stage {
         paragraph(
             term,
             Look::Faint,
-            "Its replies are written down in the program; it makes its summaries by a rule. The loop, the \
-            tools, the files, the compaction and the transcript are the real ones.",
+            "It knows its tools and nothing of the project: by a few fixed rules it looks for the bug in \
+             what the tools show it. The client and its server, the loop, the tools, the files, the \
+             compaction and the transcript are the real ones.",
         )?;
         say(term, Look::Plain, "")?;
-        let workspace = format!(
-            "{}, a small project with two bugs",
-            self.workspace.root().display()
-        );
+        let workspace = format!("{}, a small project with a bug", self.site.path().display());
         fact(term, "workspace", Look::Plain, &workspace)?;
-        let trigger = Sizes::new(&model(), &policy(), 0, 1000).trigger;
-        let window = format!(
-            "{} tokens, compacted above {}; a token is taken to be four characters",
-            amount::count(WINDOW),
-            amount::count(trigger)
-        );
-        fact(term, "window", Look::Plain, &window)?;
-        fact(term, "task", Look::Plain, script::TASK)?;
+        fact(term, "window", Look::Plain, &window(setup))?;
+        fact(term, "task", Look::Plain, play::TASK)?;
         say(term, Look::Plain, "")
     }
 
-    /// Runs the project's test: whether it passes, and its last line.
-    async fn verdict(&self) -> (bool, String) {
-        let hands = Hands::in_process(self.workspace.clone());
-        let order = Order {
-            call: CallId::new(EntryId::FIRST, 1),
-            tool: "Bash".to_owned(),
-            arguments: r#"{"command":"sh tests/run.sh"}"#.to_owned(),
-            cwd: None,
-            known: None,
-            chars: 10_000,
-            timeout_ms: None,
+    /// Says how it ended, and proves it.
+    async fn ending(
+        &self,
+        finished: &Finished,
+        recorder: &Recorder,
+        stopped: Option<Exit>,
+        term: &mut Term,
+    ) -> Result<Exit, Failure> {
+        say(term, Look::Plain, "")?;
+        for line in finished.text.lines() {
+            paragraph(term, Look::Plain, line)?;
+        }
+        say(term, Look::Plain, "")?;
+        if let Some(exit) = stopped {
+            return Ok(exit);
+        }
+        let verdict = self.site.test().await;
+        let report = Report::of(recorder.view().transcript().entries());
+        let (look, more) = match (verdict.passes(), finished.reason) {
+            (true, _) => (Look::Plain, ""),
+            (false, Reason::Finished) => (Look::Bad, "; the model did not mend it, and says so"),
+            (false, _) => (Look::Bad, ""),
         };
-        let outcome = hands.run(order).await;
-        let last = outcome
-            .content
-            .lines()
-            .rfind(|line| !line.starts_with("[exit"));
-        (
-            outcome.status == Status::Ok,
-            last.unwrap_or_default().to_owned(),
-        )
+        let ended = format!(
+            "{}; the project's test, run once more by this program: {}{more}",
+            finished.reason.word(),
+            verdict.last
+        );
+        fact(term, "ended", look, &ended)?;
+        report.tell(term)?;
+        self.reveal(term)?;
+        let exit = Exit::of(finished.reason);
+        let proved = verdict.passes() && report.is_proved();
+        Ok(if exit == Exit::Done && !proved {
+            Exit::Unfinished
+        } else {
+            exit
+        })
     }
 
-    /// Shows what became of the files.
-    fn changes(&self, term: &mut Term) -> Result<(), Failure> {
+    /// Says what was broken, and shows what became of the files.
+    fn reveal(&self, term: &mut Term) -> Result<(), Failure> {
+        let broken = self.site.broken();
+        let seed = format!(
+            "{} had broken {}:{} ({})",
+            self.seed,
+            broken.path,
+            broken.line,
+            broken.operator.label()
+        );
+        fact(term, "seed", Look::Plain, &seed)?;
+        for (name, line) in [("before", &broken.before), ("broken", &broken.after)] {
+            let line = cut(line.trim(), width(term).saturating_sub(14));
+            term.print(&[(Look::Faint, format!("{name:<13}")), (Look::Plain, line)])?;
+        }
         say(term, Look::Plain, "")?;
-        for line in project::diff(self.project.path()).lines() {
+        let diff = self.site.diff();
+        if diff.is_empty() {
+            return say(term, Look::Faint, "  no file was changed in the end");
+        }
+        for line in diff.lines() {
             let look = match line.as_bytes().first() {
                 Some(b'-') => Look::Bad,
                 Some(b'+') => Look::Strong,
@@ -249,7 +260,7 @@ impl Stage {
             return fact(term, "golden", Look::Plain, &file.display().to_string());
         }
         if args.keep {
-            let kept = self.project.keep();
+            let kept = self.site.keep();
             fact(term, "kept", Look::Plain, &kept.display().to_string())?;
         }
         fact(
@@ -276,30 +287,39 @@ impl Stage {
     }
 }
 
-/// Runs the agent and tells each entry as it is recorded. Interrupted at the keyboard, it ends
-/// orderly.
+/// The signals to end.
+type Signals = UnboundedReceiver<Exit>;
+
+/// Runs the agent and tells each entry as it is recorded. The first signal ends it orderly, the
+/// second at once; the exit code that it asks for is told.
 async fn watched(
     agent: &Agent,
     recorder: &mut Recorder,
+    signals: &mut Signals,
     term: &mut Term,
-) -> Result<Result<Finished, AgentError>, Failure> {
+) -> Result<(Result<Finished, AgentError>, Option<Exit>), Failure> {
     let mut story = Story::new(width(term));
     let mut events = agent.events();
     let cancel = CancellationToken::new();
-    let mut run = pin!(agent.run(recorder, Some(Task::new(script::TASK)), &cancel));
-    let mut interrupted = pin!(tokio::signal::ctrl_c().fuse());
+    let mut run = pin!(agent.run(recorder, Some(Task::new(play::TASK)), &cancel));
+    let mut stopped = None;
     let finished = loop {
         tokio::select! {
             biased;
+            Some(exit) = signals.recv() => {
+                if stopped.replace(exit).is_some() {
+                    return Err(Failure::new(exit, anyhow::Error::msg(AT_ONCE)));
+                }
+                cancel.cancel();
+            }
             Some(progress) = events.next() => tell(&mut story, &progress, term)?,
-            Ok(()) = &mut interrupted => cancel.cancel(),
             finished = &mut run => break finished,
         }
     };
     while let Some(Some(progress)) = events.next().now_or_never() {
         tell(&mut story, &progress, term)?;
     }
-    Ok(finished)
+    Ok((finished, stopped))
 }
 
 fn tell(story: &mut Story, progress: &Progress, term: &mut Term) -> Result<(), Failure> {
@@ -328,42 +348,20 @@ fn publish(from: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_workspace(error: io::Error) -> Failure {
-    let error = anyhow::Error::new(error).context("cannot lay out the demo's project");
+/// Nothing was run.
+fn unfinished(error: impl Into<anyhow::Error>) -> Failure {
     Failure::new(Exit::Unfinished, error)
 }
 
-/// The settings of the run: the usual ones, for a small window.
-fn setup() -> Setup {
-    let wire = Wire {
-        instructions: script::INSTRUCTIONS.to_owned(),
-        tools: Vec::new(),
-        models: Models {
-            main: model(),
-            summary: None,
-            fallback: None,
-        },
-    };
-    Setup {
-        wire,
-        policy: policy(),
-    }
-}
-
-fn model() -> setup::Model {
-    setup::Model {
-        name: "script".to_owned(),
-        api: Api::Chat,
-        profile: Profile::default(),
-        window: Some(WINDOW),
-        parameters: Parameters::default(),
-    }
-}
-
-fn policy() -> Policy {
-    let mut policy = Policy::default();
-    policy.compaction.estimate = EstimateRule::Chars;
-    policy
+/// How much the model may read, in words.
+fn window(setup: &Setup) -> String {
+    let model = &setup.wire.models.main;
+    let trigger = Sizes::new(model, &setup.policy, 0, 1000).trigger;
+    format!(
+        "{} tokens, compacted above {} already, to show it; a token is taken to be four characters",
+        amount::count(model.window.unwrap_or_default()),
+        amount::count(trigger)
+    )
 }
 
 /// Writes a line to standard output.

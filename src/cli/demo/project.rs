@@ -1,14 +1,18 @@
-//! The project that the demo works on: a few awk programs with two bugs, and its tests.
+//! The project that the demo works on: a small shop's till in sh, awk and grep, and its tests.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
 use similar::TextDiff;
 
+use crate::cli::demo::data;
+
 /// A file: its path below the workspace, and its text.
-type File = (&'static str, Cow<'static, str>);
+pub(crate) type File = (&'static str, Cow<'static, str>);
+
+/// The command that tells whether the project is well.
+pub(crate) const TEST: &str = "sh tests/run.sh";
 
 macro_rules! written {
     ($($path:literal),* $(,)?) => {
@@ -16,20 +20,38 @@ macro_rules! written {
     };
 }
 
-/// Every file as the model finds it.
+/// Every file of the project in health.
 pub(crate) fn files() -> Vec<File> {
-    let written: [File; 21] = written![
+    let written = written![
+        ".agents/skills/mend-the-till/SKILL.md",
+        ".agents/skills/month-end/SKILL.md",
+        "AGENTS.md",
         "README.md",
+        "bin/find-article",
         "bin/till",
         "docs/CHANGES.md",
+        "docs/barcodes.md",
+        "docs/dates.md",
         "docs/discounts.md",
         "docs/format.md",
+        "docs/money.md",
+        "docs/parcels.md",
+        "docs/points.md",
+        "docs/stock.md",
         "docs/tax.md",
+        "docs/vouchers.md",
+        "lib/barcode.awk",
+        "lib/dates.awk",
         "lib/discount.awk",
         "lib/format.awk",
         "lib/main.awk",
+        "lib/money.awk",
+        "lib/parcel.awk",
         "lib/parse.awk",
+        "lib/points.awk",
+        "lib/stock.awk",
         "lib/tax.awk",
+        "lib/voucher.awk",
         "tests/cases/discount.expected",
         "tests/cases/discount.tsv",
         "tests/cases/mixed.expected",
@@ -38,28 +60,38 @@ pub(crate) fn files() -> Vec<File> {
         "tests/cases/single.tsv",
         "tests/cases/tax.expected",
         "tests/cases/tax.tsv",
-        "tests/cases/unknown.expected",
-        "tests/cases/unknown.tsv",
+        "tests/cases/missing.expected",
+        "tests/cases/missing.tsv",
+        "tests/cases/half.expected",
+        "tests/cases/half.tsv",
+        "tests/differ.awk",
+        "tests/run.sh",
+        "tests/unit/all.awk",
+        "tests/unit/barcode.awk",
+        "tests/unit/dates.awk",
+        "tests/unit/discount.awk",
+        "tests/unit/format.awk",
+        "tests/unit/money.awk",
+        "tests/unit/parcel.awk",
+        "tests/unit/parse.awk",
+        "tests/unit/points.awk",
+        "tests/unit/stock.awk",
+        "tests/unit/tax.awk",
+        "tests/unit/voucher.awk",
     ];
     let mut files = Vec::from(written);
-    files.push((
-        "tests/run.sh",
-        Cow::Borrowed(include_str!("till/tests/run.sh")),
-    ));
-    files.push(("data/prices.tsv", prices().into()));
-    for (path, month) in [
-        ("data/orders-01.tsv", 1),
-        ("data/orders-02.tsv", 2),
-        ("data/orders-03.tsv", 3),
-    ] {
-        files.push((path, orders(month).into()));
-    }
+    files.extend(data::files());
     files
 }
 
-/// Lays the project out in a directory.
-pub(crate) fn lay_out(directory: &Path) -> io::Result<()> {
-    for (path, text) in files() {
+/// Whether a bug may be in this file.
+pub(crate) fn is_source(path: &str) -> bool {
+    path.starts_with("lib/")
+}
+
+/// Lays files out in a directory.
+pub(crate) fn lay_out(directory: &Path, files: &[File]) -> io::Result<()> {
+    for (path, text) in files {
         let path = directory.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -69,13 +101,14 @@ pub(crate) fn lay_out(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What became of the files, as a unified diff. A file that is gone reads as an empty one.
-pub(crate) fn diff(directory: &Path) -> String {
+/// What became of the files in a directory, as a unified diff. A file that is gone reads as an
+/// empty one.
+pub(crate) fn diff(directory: &Path, files: &[File]) -> String {
     let mut diff = String::new();
-    for (path, before) in files() {
+    for (path, before) in files {
         let after = fs::read(directory.join(path)).unwrap_or_default();
         let after = String::from_utf8_lossy(&after);
-        if after != before {
+        if after != *before {
             let text = TextDiff::from_lines(before.as_ref(), after.as_ref());
             let text = text
                 .unified_diff()
@@ -88,73 +121,6 @@ pub(crate) fn diff(directory: &Path) -> String {
     diff
 }
 
-/// The number of articles.
-const ARTICLES: u32 = 120;
-
-/// What the articles are called, after those that the cases name.
-const NAMES: [&str; 8] = [
-    "Grater", "Honey", "Ink", "Jam", "Kettle", "Lamp", "Map", "Needles",
-];
-
-/// The group of an article, and the letter that its name begins with.
-const GROUPS: [(char, &str); 3] = [('B', "book"), ('F', "food"), ('X', "other")];
-
-/// The price list: the articles that the cases name, and more.
-fn prices() -> String {
-    let mut text = String::from("# article\tname\tcents\tgroup\n");
-    text.push_str(
-        "B-0001\tAtlas\t1999\tbook\nF-0002\tBread\t349\tfood\nX-0003\tCandle\t125\tother\n",
-    );
-    text.push_str(
-        "B-0004\tDiary\t1050\tbook\nF-0005\tEggs\t236\tfood\nX-0006\tFunnel\t298\tother\n",
-    );
-    let mut draw = Draw(7);
-    for number in 7..=ARTICLES {
-        let (letter, group) = GROUPS[(number as usize + 2) % GROUPS.len()];
-        let name = NAMES[number as usize % NAMES.len()];
-        let cents = 50 + draw.below(4000);
-        writeln!(
-            text,
-            "{letter}-{number:04}\t{name} {number}\t{cents}\t{group}"
-        )
-        .ok();
-    }
-    text
-}
-
-/// The orders of a month.
-fn orders(month: u32) -> String {
-    const CUSTOMERS: [&str; 6] = ["ada", "bert", "carl", "dora", "emil", "fred"];
-    const USUAL: [u32; 8] = [1, 2, 3, 5, 10, 12, 50, 100];
-    let mut text = String::from("# order\tcustomer\tarticle\tquantity\n");
-    let mut draw = Draw(month);
-    for order in 1..=70 {
-        let number = month * 1000 + order;
-        let customer = CUSTOMERS[draw.below(6) as usize];
-        for _ in 0..=draw.below(4) {
-            let article = 7 + draw.below(ARTICLES - 6);
-            let (letter, _) = GROUPS[(article as usize + 2) % GROUPS.len()];
-            let quantity = USUAL[draw.below(8) as usize];
-            writeln!(
-                text,
-                "{number}\t{customer}\t{letter}-{article:04}\t{quantity}"
-            )
-            .ok();
-        }
-    }
-    text
-}
-
-/// Numbers that look drawn and are the same every time.
-struct Draw(u32);
-
-impl Draw {
-    fn below(&mut self, end: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (self.0 >> 16) % end
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,13 +128,44 @@ mod tests {
     #[test]
     fn the_project_is_laid_out_and_compared() {
         let dir = tempfile::tempdir().unwrap();
-        lay_out(dir.path()).unwrap();
-        assert_eq!(diff(dir.path()), "");
+        let files = files();
+        lay_out(dir.path(), &files).unwrap();
+        assert_eq!(diff(dir.path(), &files), "");
         let tax = dir.path().join("lib/tax.awk");
         let text = fs::read_to_string(&tax).unwrap();
         fs::write(&tax, text.replace("return 19", "return 16")).unwrap();
-        let expected = "--- lib/tax.awk\n+++ lib/tax.awk\n@@ -7,3 +7,3 @@\n     }\n-    return 19\n\
+        let expected = "--- lib/tax.awk\n+++ lib/tax.awk\n@@ -10,3 +10,3 @@\n     }\n-    return 19\n\
                         +    return 16\n }\n";
-        assert_eq!(diff(dir.path()), expected);
+        assert_eq!(diff(dir.path(), &files), expected);
+    }
+
+    /// What stands in the directory is what is laid out.
+    #[test]
+    fn no_file_is_forgotten() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/demo/till");
+        let mut found = Vec::new();
+        let mut left = vec![root.clone()];
+        while let Some(directory) = left.pop() {
+            for file in fs::read_dir(directory).unwrap() {
+                let path = file.unwrap().path();
+                if path.is_dir() {
+                    left.push(path);
+                } else {
+                    found.push(
+                        path.strip_prefix(&root)
+                            .unwrap()
+                            .to_str()
+                            .unwrap()
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        let made = data::files();
+        let laid: Vec<_> = files().into_iter().map(|(path, _)| path).collect();
+        for path in &found {
+            assert!(laid.contains(&path.as_str()), "{path}");
+        }
+        assert_eq!(laid.len(), found.len() + made.len());
     }
 }

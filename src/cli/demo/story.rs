@@ -15,8 +15,8 @@ use crate::cli::brief::cut;
 use crate::cli::entry::Line;
 use crate::cli::term::Look;
 
-/// What the outcome of a call takes at most, in characters: `  ok, 175 lines, clipped`.
-const OUTCOME: usize = 27;
+/// What the outcome of a call takes at most, in characters: `  exit 1, 137 lines, clipped`.
+const OUTCOME: usize = 28;
 
 /// Turns entries into lines, and remembers what the lines to come will name.
 #[derive(Debug)]
@@ -100,7 +100,9 @@ impl Story {
         };
         let line = self.begun.take().map(|mut line| {
             let room = self.width.saturating_sub(INDENT.len());
-            line.push((Look::Plain, short(said, room)));
+            // The rest of a longer text is for the model itself.
+            let first = said.lines().next().unwrap_or_default();
+            line.push((Look::Plain, short(first, room)));
             line
         });
         line.into_iter().collect()
@@ -191,9 +193,13 @@ const INDENT: &str = "             ";
 /// A call as a line names it: the tool, and what it is about.
 fn named(call: &ToolCall) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let about = ["path", "command", "handle", "pattern", "focus"]
+    // What is searched for says more than where.
+    let about = ["command", "pattern", "path", "handle", "focus", "name"]
         .iter()
         .find_map(|name| arguments[*name].as_str());
+    let todos = arguments["todos"].as_array();
+    let todos = todos.map(|todos| amount::of(todos.len() as u64, "item"));
+    let about = about.map(str::to_owned).or(todos);
     format!("{} {}", call.name, about.unwrap_or_default())
 }
 

@@ -1,6 +1,11 @@
 //! The demo as a person sees it.
 
-use crate::cli::{Place, ended};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+
+use rustix::process::Signal;
+
+use crate::cli::{Place, ended, signal};
 
 #[test]
 fn the_demo_fits_the_terminal() {
@@ -17,4 +22,25 @@ fn the_demo_fits_the_terminal() {
         .filter(|line| line.chars().count() > 80)
         .collect();
     assert!(wide.is_empty(), "{wide:#?}");
+}
+
+/// Whoever ends it finds nothing left but the transcript, which can be taken up again.
+#[test]
+fn a_demo_that_is_ended_leaves_nothing_behind() {
+    for (signalled, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+        let place = Place::new();
+        let temporary = place.path("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let mut command = place.command(&["demo"]);
+        let mut child = command.env("TMPDIR", &temporary).spawn().unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+        let begun = told.find(|line| line.as_ref().unwrap().starts_with("r2 "));
+        assert!(begun.is_some());
+        signal(&child, signalled);
+        let rest: Vec<String> = told.map(Result::unwrap).collect();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(code), "{rest:#?}");
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+        assert_eq!(place.transcripts().len(), 1);
+    }
 }

@@ -1,4 +1,4 @@
-# Reads the prices, then the orders, and adds up.
+# Reads the prices and the customers, then the orders, and adds up.
 
 BEGIN { FS = "\t" }
 
@@ -9,6 +9,12 @@ FNR == 1 { file++ }
 file == 1 {
     cents_of[$1] = $3
     group_of[$1] = $4
+    grams_of[$1] = $5
+    next
+}
+
+file == 2 {
+    zone_of[$1] = $2
     next
 }
 
@@ -17,30 +23,46 @@ file == 1 {
         finish()
         order = $1
         customer = $2
+        split($3, date, "-")
     }
-    article = article_in($3)
-    quantity = quantity_in($4)
-    line_net = net_of(article, quantity)
+    if (is_voucher($4)) {
+        voucher = $4
+        next
+    }
+    article = article_in($4)
+    quantity = quantity_in($5)
+    line_net = net_of(cents_of[article], quantity)
     line_tax = tax_of(line_net, group_of[article])
-    trace(order, article, quantity, line_net, line_tax)
+    line_grams = grams_of[article] * quantity
+    trace(order, article, quantity, line_net, line_tax, line_grams)
     net += line_net
     tax += line_tax
+    grams += line_grams
 }
 
 END {
-    if (failed) {
+    if (refused) {
         exit 2
     }
     finish()
-    print_total("sum", "", all_net, all_tax)
+    print_total("sum", "", all_net, all_tax, all_charge, all_points)
 }
 
 # Prints the order that is complete and begins another one.
-function finish() {
+function finish(    gross, charge, points) {
     if (order != "") {
-        print_total(order, customer, net, tax)
+        gross = net + tax
+        charge = parcel_charge(grams, zone_of[customer], gross)
+        points = points_for(gross, weekday(date[1], date[2], date[3]))
+        if (voucher != "") {
+            charge -= voucher_value(voucher, gross)
+        }
+        print_total(order, customer, net, tax, charge, points)
         all_net += net
         all_tax += tax
+        all_charge += charge
+        all_points += points
     }
-    net = tax = 0
+    net = tax = grams = 0
+    voucher = ""
 }

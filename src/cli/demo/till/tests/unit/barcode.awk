@@ -1,0 +1,17 @@
+function test_barcode() {
+    is("barcode_weight(1)", barcode_weight(1), 1)
+    is("barcode_weight(2)", barcode_weight(2), 3)
+    is("barcode_weight(11)", barcode_weight(11), 1)
+    is("barcode_weight(12)", barcode_weight(12), 3)
+    is("barcode_sum(\"1\")", barcode_sum("1"), 1)
+    is("barcode_sum(\"12\")", barcode_sum("12"), 7)
+    is("barcode_sum(\"400638133393\")", barcode_sum("400638133393"), 89)
+    is("barcode_check(\"400638133393\")", barcode_check("400638133393"), 1)
+    is("barcode_check(\"978020137962\")", barcode_check("978020137962"), 4)
+    is("barcode_check(\"5000000\")", barcode_check("5000000"), 5)
+    is("barcode_check(\"0\")", barcode_check("0"), 0)
+    is("is_barcode(\"4006381333931\")", is_barcode("4006381333931"), 1)
+    is("is_barcode(\"4006381333930\")", is_barcode("4006381333930"), 0)
+    is("is_barcode(\"400638133393\")", is_barcode("400638133393"), 0)
+    is("is_barcode(\"40063813339310\")", is_barcode("40063813339310"), 0)
+}

@@ -1,0 +1,16 @@
+function test_discount() {
+    is("discount_percent(1)", discount_percent(1), 0)
+    is("discount_percent(9)", discount_percent(9), 0)
+    is("discount_percent(10)", discount_percent(10), 5)
+    is("discount_percent(11)", discount_percent(11), 5)
+    is("discount_percent(49)", discount_percent(49), 5)
+    is("discount_percent(50)", discount_percent(50), 8)
+    is("discount_percent(51)", discount_percent(51), 8)
+    is("discount_percent(99)", discount_percent(99), 8)
+    is("discount_percent(100)", discount_percent(100), 12)
+    is("discount_percent(101)", discount_percent(101), 12)
+    is("net_of(125, 3)", net_of(125, 3), 375)
+    is("net_of(125, 10)", net_of(125, 10), 1188)
+    is("net_of(199, 50)", net_of(199, 50), 9154)
+    is("net_of(349, 120)", net_of(349, 120), 36855)
+}

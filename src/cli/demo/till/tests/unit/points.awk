@@ -1,0 +1,15 @@
+function test_points() {
+    is("points_for(99, 1)", points_for(99, 1), 0)
+    is("points_for(100, 1)", points_for(100, 1), 1)
+    is("points_for(1999, 3)", points_for(1999, 3), 19)
+    is("points_for(1999, 2)", points_for(1999, 2), 38)
+    is("points_for(5000, 0)", points_for(5000, 0), 50)
+    is("points_rank(0)", points_rank(0), "paper")
+    is("points_rank(799)", points_rank(799), "paper")
+    is("points_rank(800)", points_rank(800), "silver")
+    is("points_rank(2499)", points_rank(2499), "silver")
+    is("points_rank(2500)", points_rank(2500), "gold")
+    is("points_worth(99)", points_worth(99), 0)
+    is("points_worth(100)", points_worth(100), 30)
+    is("points_worth(259)", points_worth(259), 75)
+}

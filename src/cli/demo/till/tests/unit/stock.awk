@@ -1,0 +1,15 @@
+function test_stock() {
+    is("stock_floor(10, 2)", stock_floor(10, 2), 22)
+    is("stock_floor(7, 3)", stock_floor(7, 3), 24)
+    is("stock_floor(0, 4)", stock_floor(0, 4), 0)
+    is("stock_order(40, 22, 6)", stock_order(40, 22, 6), 0)
+    is("stock_order(23, 22, 6)", stock_order(23, 22, 6), 0)
+    is("stock_order(22, 22, 6)", stock_order(22, 22, 6), 6)
+    is("stock_order(17, 22, 6)", stock_order(17, 22, 6), 6)
+    is("stock_order(16, 22, 6)", stock_order(16, 22, 6), 12)
+    is("stock_weeks(20, 7)", stock_weeks(20, 7), 2)
+    is("stock_weeks(21, 7)", stock_weeks(21, 7), 3)
+    is("stock_weeks(5, 0)", stock_weeks(5, 0), 99)
+    is("stock_weeks(500, 1)", stock_weeks(500, 1), 99)
+    is("stock_weeks(1, 1)", stock_weeks(1, 1), 1)
+}

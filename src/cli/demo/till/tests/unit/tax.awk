@@ -1,0 +1,16 @@
+function test_tax() {
+    is("tax_percent(\"food\")", tax_percent("food"), 7)
+    is("tax_percent(\"book\")", tax_percent("book"), 7)
+    is("tax_percent(\"stamp\")", tax_percent("stamp"), 0)
+    is("tax_percent(\"other\")", tax_percent("other"), 19)
+    is("tax_of(236, \"food\")", tax_of(236, "food"), 17)
+    is("tax_of(1050, \"book\")", tax_of(1050, "book"), 74)
+    is("tax_of(298, \"other\")", tax_of(298, "other"), 57)
+    is("tax_of(85, \"stamp\")", tax_of(85, "stamp"), 0)
+    is("net_within(107, \"food\")", net_within(107, "food"), 100)
+    is("net_within(1000, \"book\")", net_within(1000, "book"), 935)
+    is("net_within(119, \"other\")", net_within(119, "other"), 100)
+    is("net_within(3, \"other\")", net_within(3, "other"), 3)
+    is("net_within(500, \"other\")", net_within(500, "other"), 420)
+    is("net_within(85, \"stamp\")", net_within(85, "stamp"), 85)
+}
