@@ -25,7 +25,7 @@ pub(crate) struct LogArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Say what the program does, on standard error; -vv says more
-    #[arg(short, action = clap::ArgAction::Count)]
+    #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Write what the program does into this file, behind what is there
     #[arg(long, value_name = "FILE")]

@@ -88,7 +88,7 @@ Options:
 {options}
 
 Begin with `undertext demo`. `undertext COMMAND --help` says more about a command.
-RUN is an id, its beginning or its end, a path to a transcript, or `last`.
+RUN is the id that `list` shows or a part of it, a path to a transcript, or `last`.
 ";
 
 /// The commands.
@@ -157,6 +157,34 @@ pub(crate) struct RunArgs {
     /// What to do, in your words; `-` reads it from standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: Option<String>,
+    /// What is handed in.
+    #[command(flatten, next_help_heading = "Task")]
+    pub(crate) files: TaskArgs,
+    // Given as `help`: a code span in it would show its marks.
+    #[arg(long, value_name = "COMMAND", value_parser = check)]
+    #[arg(
+        help = "The work is done only if this command exits with 0, such as \"cargo test\"; \
+                  if not, the model reads what it printed and goes on, up to 5 times"
+    )]
+    #[arg(help_heading = "Task")]
+    pub(crate) check: Option<String>,
+    /// Take up this run again; a task is what you say next
+    #[arg(long, value_name = "RUN", conflicts_with = "continue_last")]
+    #[arg(help_heading = "Task")]
+    pub(crate) resume: Option<String>,
+    /// Take up the newest run of this workspace again
+    #[arg(long = "continue")]
+    #[arg(help_heading = "Task")]
+    pub(crate) continue_last: bool,
+    /// Take up a damaged transcript with what is left of it; what is not is noted
+    #[arg(long)]
+    #[arg(help_heading = "Task")]
+    pub(crate) accept_damage: bool,
+    /// Call the run this, where runs are listed
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["resume", "continue_last"])]
+    #[arg(value_parser = title)]
+    #[arg(help_heading = "Task")]
+    pub(crate) name: Option<String>,
     /// The model, as the server knows it
     #[arg(short, long, value_name = "NAME")]
     #[arg(help_heading = "Model")]
@@ -173,14 +201,9 @@ pub(crate) struct RunArgs {
     #[arg(short = 'C', long, value_name = "DIR")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Take up this run again; a task is what you say next
-    #[arg(long, value_name = "RUN", conflicts_with = "continue_last")]
-    #[arg(help_heading = "Task")]
-    pub(crate) resume: Option<String>,
-    /// Take up the newest run of this workspace again
-    #[arg(long = "continue")]
-    #[arg(help_heading = "Task")]
-    pub(crate) continue_last: bool,
+    /// Which tools the model may call.
+    #[command(flatten, next_help_heading = "Workspace and tools")]
+    pub(crate) choice: ToolArgs,
     /// Use this file's text in place of the built-in system text
     #[arg(long, value_name = "FILE")]
     #[arg(help_heading = "Workspace and tools")]
@@ -189,9 +212,18 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) append_instructions: Option<String>,
-    /// Which tools the model may call.
-    #[command(flatten, next_help_heading = "Workspace and tools")]
-    pub(crate) choice: ToolArgs,
+    /// Let tools see this variable of yours too; may be given several times
+    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Workspace and tools")]
+    pub(crate) env: Vec<String>,
+    /// What tools may do; for now only `off`: they run with your own rights
+    #[arg(long, value_name = "MODE")]
+    #[arg(help_heading = "Workspace and tools")]
+    pub(crate) sandbox: Option<String>,
+    /// Work where another run is at work as well
+    #[arg(long)]
+    #[arg(help_heading = "Workspace and tools")]
+    pub(crate) share_workspace: bool,
     /// End after this many requests, resumable [default: 500]
     #[arg(long, value_name = "N", value_parser = rounds)]
     #[arg(help_heading = "Limits")]
@@ -204,42 +236,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION")]
     #[arg(help_heading = "Limits")]
     pub(crate) max_time: Option<Lasting>,
-    // Given as `help`: a code span in it would show its marks.
-    #[arg(long, value_name = "COMMAND", value_parser = check)]
-    #[arg(
-        help = "The work is done only if this command exits with 0, such as \"cargo test\"; \
-                  if not, the model reads what it printed and goes on, up to 5 times"
-    )]
-    #[arg(help_heading = "Task")]
-    pub(crate) check: Option<String>,
-    /// What tools may do; for now only `off`: they run with your own rights
-    #[arg(long, value_name = "MODE")]
-    #[arg(help_heading = "Workspace and tools")]
-    pub(crate) sandbox: Option<String>,
-    /// Take up a damaged transcript with what is left of it; what is not is noted
-    #[arg(long)]
-    #[arg(help_heading = "Task")]
-    pub(crate) accept_damage: bool,
     /// Write one JSON object a line: first the run, then its entries, last the totals
     #[arg(long)]
     #[arg(help_heading = "Output")]
     pub(crate) json: bool,
-    /// Call the run this, where runs are listed
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["resume", "continue_last"])]
-    #[arg(value_parser = title)]
-    #[arg(help_heading = "Task")]
-    pub(crate) name: Option<String>,
-    /// Let tools see this variable of yours too; may be given several times
-    #[arg(long, value_name = "NAME")]
-    #[arg(help_heading = "Workspace and tools")]
-    pub(crate) env: Vec<String>,
-    /// Work where another run is at work as well
-    #[arg(long)]
-    #[arg(help_heading = "Workspace and tools")]
-    pub(crate) share_workspace: bool,
-    /// What is handed in.
-    #[command(flatten, next_help_heading = "Task")]
-    pub(crate) files: TaskArgs,
     /// What is left for whoever began the run.
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) outputs: OutputArgs,
@@ -376,7 +376,7 @@ pub(crate) struct PrintArgs {
     /// The run
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
-    /// What is printed: the entries as they are, or what the model reads of them
+    /// What is printed: entries as they are, messages as the model reads them, or both
     #[arg(long, value_name = "VIEW", value_enum, default_value_t = Shown::Raw)]
     pub(crate) view: Shown,
     /// The same as --view compacted
@@ -388,7 +388,7 @@ pub(crate) struct PrintArgs {
                   compacted: what its request sent"
     )]
     pub(crate) at: Option<Place>,
-    /// How it is written
+    /// How it is written; json: one object a line, of entries the lines of the file
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// The same as --format json
@@ -402,22 +402,22 @@ pub(crate) struct PrintArgs {
 /// What `print` shows of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shown {
-    /// Entries as they are
+    // Entries as they are.
     Raw,
-    /// Messages as the model reads them
+    // Messages as the model reads them.
     Compacted,
-    /// First the one, then the other
+    // First the one, then the other.
     Both,
 }
 
 /// How `print` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    // For people.
     Text,
-    /// One JSON object a line; of entries, the lines of the file
+    // One JSON object a line; of entries, the lines of the file.
     Json,
-    /// Headings and blocks
+    // Headings and blocks.
     Markdown,
 }
 

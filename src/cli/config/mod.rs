@@ -83,7 +83,7 @@ struct ShowArgs {
 
 #[derive(Debug, Args)]
 struct SchemaArgs {
-    /// Whose schema
+    /// What it describes: your config.yaml, or what commands write with --json
     #[arg(value_name = "WHAT", value_enum, default_value_t = Described::Config)]
     what: Described,
 }
@@ -91,9 +91,9 @@ struct SchemaArgs {
 /// What a schema is written of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Described {
-    /// The settings: config.yaml
+    // The settings: config.yaml.
     Config,
-    /// What commands write with --json
+    // What commands write with --json.
     Output,
 }
 

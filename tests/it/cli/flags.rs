@@ -178,7 +178,7 @@ fn what_cannot_be_handed_in_is_refused_before_anything_is_recorded() {
     undertext: . is a directory; name a file to write
     undertext: none/out cannot be written: No such file or directory (os error 2)
     undertext: cannot write the log file /home/w/none/log: No such file or directory (os error 2)
-    undertext: the argument '--quiet' cannot be used with '-v...'
+    undertext: the argument '--quiet' cannot be used with '--verbose...'
     undertext: base url `…@HOST/v1` must be an http or https address without a user name
     ");
     assert!(!place.path("home/.local").exists());

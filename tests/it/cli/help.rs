@@ -1,0 +1,63 @@
+//! What a newcomer reads first.
+
+use crate::cli::Place;
+
+const COMMANDS: [&[&str]; 15] = [
+    &["run"],
+    &["demo"],
+    &["list"],
+    &["show"],
+    &["print"],
+    &["replay"],
+    &["config"],
+    &["config", "init"],
+    &["config", "path"],
+    &["config", "check"],
+    &["config", "show"],
+    &["config", "schema"],
+    &["completions"],
+    &["tools"],
+    &["rm"],
+];
+
+#[test]
+fn there_is_one_help_and_it_fits_a_terminal() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let long = place.run(&[command, &["--help"]].concat());
+        let short = place.run(&[command, &["-h"]].concat());
+        assert_eq!((long.code, &long.out), (0, &short.out), "{command:?}");
+        let widest = long.out.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{command:?}: {widest:?}");
+    }
+}
+
+#[test]
+fn flags_of_run_stand_in_groups_from_the_task_to_the_settings() {
+    let place = Place::new();
+    let mut groups = String::new();
+    for line in place.run(&["run", "--help"]).out.lines() {
+        if line.ends_with(':') && !line.starts_with(' ') {
+            groups += "\n";
+            groups += line;
+        }
+        if line.starts_with("  -") || line.starts_with("      --") {
+            let names = line
+                .split_whitespace()
+                .take_while(|word| word.starts_with('-'));
+            groups += " ";
+            groups += names.last().unwrap();
+        }
+    }
+    insta::assert_snapshot!(groups.trim(), @"
+    Arguments:
+    Options: --help
+    Task: --task-file --attach --check --resume --continue --accept-damage --name
+    Model: --model --base-url --api-key-env
+    Workspace and tools: --workspace --tools --no-tools --instructions --append-instructions --env --sandbox --share-workspace
+    Limits: --max-rounds --max-tokens --max-time
+    Output: --json --output-last-message --diff --quiet --verbose... --log-file
+    Settings: --transcripts --config --set
+    Examples:
+    ");
+}
