@@ -121,6 +121,9 @@ impl From<FindError> for Failure {
         if let FindError::Ambiguous { text, candidates } = &error {
             return Self::usage(ambiguous(text, candidates));
         }
+        if let FindError::NotFound { .. } | FindError::NoRunId { .. } = &error {
+            return Self::usage(format!("{error}; `undertext list` shows all runs"));
+        }
         let exit = match &error {
             FindError::NoRunId { .. }
             | FindError::NotFound { .. }

@@ -37,7 +37,7 @@ pub(crate) enum Told {
         round: u32,
         /// What the newest request takes, in tokens.
         tokens: u64,
-        /// `asking`, `summarizing`, `waiting`, or the name of the tool that runs.
+        /// `asking`, `summarizing`, `checking`, `waiting`, or the name of the tool that runs.
         doing: String,
         /// The tokens above which the context is compacted; absent until the settings are known.
         #[serde(skip_serializing_if = "Option::is_none")]

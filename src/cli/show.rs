@@ -232,13 +232,15 @@ fn estimates(view: &View) -> Option<Estimates> {
 
 impl Overview {
     fn print(&self, now: At, term: &mut Term) -> std::io::Result<()> {
-        let state = match &self.end {
-            Some(end) => end.reason.word(),
-            None => "open: it goes on right now, or was killed",
-        };
         let name = self
             .run
             .map_or_else(|| "without a name".to_owned(), RunId::short);
+        let state = match &self.end {
+            Some(end) => end.reason.word().to_owned(),
+            None => format!(
+                "open: it is at work, or was killed and goes on with `undertext run --resume {name}`"
+            ),
+        };
         term.print(&[
             (Look::Strong, format!("run {name}")),
             (Look::Plain, format!("  {state}")),

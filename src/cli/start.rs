@@ -63,7 +63,10 @@ impl Start {
         }
         // A run that is taken up has a model already.
         if settings.model.name.is_none() && !taken_up {
-            return Err(Failure::usage(NO_MODEL));
+            let mistaken = mistaken(environment).map(|said| format!("\n{said}"));
+            return Err(Failure::usage(
+                NO_MODEL.to_owned() + &mistaken.collect::<String>(),
+            ));
         }
         spoken(&settings)?;
         let endpoint = offline::endpoint(args, &settings, environment).map_err(no_key)?;
@@ -78,6 +81,7 @@ impl Start {
             server(&endpoint, taken_up && settings.server.base_url.is_none()),
             "sandbox: off, tools run with your own rights".to_owned(),
         ];
+        remarks.extend(mistaken(environment));
         remarks.extend(read);
         Ok(Self {
             task,
@@ -90,6 +94,14 @@ impl Start {
             remarks,
         })
     }
+}
+
+/// What is said of variables that are meant as settings and are none.
+pub(crate) fn mistaken(environment: &Environment) -> impl Iterator<Item = String> {
+    let mistaken = config::mistaken(environment).into_iter();
+    mistaken.map(|(variable, meant)| {
+        format!("{variable} is not read; two underscores stand between levels: {meant}")
+    })
 }
 
 /// Says which server is asked, and with whose key. Keys belong to servers, so a transcript names

@@ -49,12 +49,16 @@ pub(crate) fn given(
     let mut given = Given::default();
     let files = &args.files;
     let read = match (args.task.as_deref(), &files.task_file) {
-        (Some("-"), _) => Some(("the task", bytes(input, "the task")?)),
+        (Some("-"), _) => Some(("the task".to_owned(), bytes(input, "the task")?)),
         (Some(text), _) => {
             given.task = Some(text.to_owned());
             None
         }
-        (None, Some(path)) => Some(("the task file", file(path, "the task file", process)?)),
+        (None, Some(path)) => {
+            let what = format!("the task file {}", path.display());
+            let bytes = file(path, &what, process)?;
+            Some((what, bytes))
+        }
         (None, None) => None,
     };
     if let Some((what, bytes)) = read {
@@ -63,7 +67,7 @@ pub(crate) fn given(
                 "{what} is binary; a task is a text"
             )));
         };
-        given.remarks.extend(remark(what, replaced));
+        given.remarks.extend(remark(&what, replaced));
         given.task = Some(text);
     }
     match &given.task {

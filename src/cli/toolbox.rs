@@ -2,7 +2,7 @@
 
 use clap::Args;
 use undertext::config::{self, Environment, Settings, ToolFile};
-use undertext::tools::{Skill, Toolbox};
+use undertext::tools::{Skill, Toolbox, UnknownTool};
 
 use crate::cli::exit::{Exit, Failure};
 
@@ -70,7 +70,6 @@ impl Tools {
         settings: &Settings,
         choice: &ToolArgs,
     ) -> Result<Toolbox, Failure> {
-        let unknown = |error| Failure::new(Exit::Usage, error);
         let mut off = names(&self.toolbox);
         // Whoever names the tool for skills need not know whether there are any.
         let is_there = |name: &&String| *name != FOR_SKILLS || off.contains(name);
@@ -108,4 +107,13 @@ impl Tools {
 pub(crate) fn names(toolbox: &Toolbox) -> Vec<String> {
     let specs = toolbox.specs().into_iter();
     specs.map(|spec| spec.name).collect()
+}
+
+/// Refuses a name that no tool has.
+pub(crate) fn unknown(error: UnknownTool) -> Failure {
+    if error.close.is_empty() {
+        Failure::usage(format!("{error}; `undertext tools` lists all"))
+    } else {
+        Failure::new(Exit::Usage, error)
+    }
 }

@@ -9,7 +9,7 @@ use undertext::exchange::{Effect, ToolMeta, ToolSpec, Treatment};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::toolbox::Tools;
+use crate::cli::toolbox::{self, Tools};
 use crate::cli::{Process, SettingArgs, brief, start, told};
 
 /// `tools`
@@ -68,8 +68,7 @@ pub(crate) fn tools(args: &ToolsArgs, process: &Process, term: &mut Term) -> Res
         None => all,
         Some(name) => {
             let only = toolbox.only([name]);
-            only.map_err(|error| Failure::new(Exit::Usage, error))?
-                .specs()
+            only.map_err(toolbox::unknown)?.specs()
         }
     };
     let glances: Vec<Offered<'_>> = shown

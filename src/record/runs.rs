@@ -181,7 +181,8 @@ pub fn find(dir: &Path, text: &str) -> Result<PathBuf, FindError> {
     let mut runs = list(dir)?;
     runs.retain(|run| {
         let id = run.id.0.simple().to_string();
-        id.starts_with(&part) || id.ends_with(&part)
+        // People know a run by the digits that lists show, and copy the beginning of them.
+        id.starts_with(&part) || id.ends_with(&part) || run.id.short().starts_with(&part)
     });
     match (runs.pop(), runs.is_empty()) {
         (Some(run), true) => Ok(run.path),
@@ -365,11 +366,12 @@ mod tests {
             ("019a0001-0", second.clone()),
             ("bbbb1111", second),
             ("2", third.clone()),
-            ("019b", third),
+            ("019b", third.clone()),
             (&first, first.clone()),
             ("1111", "`1111` may be any of bbbb1111, aaaa1111".to_owned()),
             ("019a", "`019a` may be any of bbbb1111, aaaa1111".to_owned()),
-            ("cccc", format!("no run `cccc` in {nowhere}")),
+            ("cccc", third.clone()),
+            ("7000", format!("no run `7000` in {nowhere}")),
             ("none.jsonl", "cannot read none.jsonl".to_owned()),
             ("last", "`last` is no run id, no part of one, and no path to a .jsonl file".to_owned()),
             ("-", "`-` is no run id, no part of one, and no path to a .jsonl file".to_owned()),

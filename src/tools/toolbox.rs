@@ -301,7 +301,7 @@ fn suggestion(close: &[String]) -> String {
     if close.is_empty() {
         String::new()
     } else {
-        format!(", did you mean {}", close.join(" or "))
+        format!(", did you mean {}?", close.join(" or "))
     }
 }
 
@@ -453,7 +453,7 @@ mod tests {
         let error = toolbox().without(["bash"]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no tool is named `bash`, did you mean Bash"
+            "no tool is named `bash`, did you mean Bash?"
         );
         let again = typed("Bash", "Another.", |_: Greet| async { Outcome::ok("") });
         assert_eq!(

@@ -235,11 +235,8 @@ fn check(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure
         term.print_json(&serde_json::to_string(&checked).map_err(io::Error::from)?)?;
         return Ok(exit);
     }
-    for (variable, meant) in config::mistaken(&sources.environment) {
-        let warning = format!(
-            "warning: {variable} is not read; two underscores stand between levels: {meant}"
-        );
-        term.say(&[(Look::Plain, warning)])?;
+    for mistaken in start::mistaken(&sources.environment) {
+        term.say(&[(Look::Plain, format!("warning: {mistaken}"))])?;
     }
     for failure in &wrong {
         term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;

@@ -168,8 +168,8 @@ fn what_cannot_be_handed_in_is_refused_before_anything_is_recorded() {
     undertext: cannot read attachment missing.md: No such file or directory (os error 2)
     undertext: attachment . is a directory; name its files
     undertext: attachment /dev/zero is longer than 64 MiB; put it into the workspace, where tools can read it
-    undertext: the task file is binary; a task is a text
-    undertext: cannot read the task file: No such file or directory (os error 2)
+    undertext: the task file binary.md is binary; a task is a text
+    undertext: cannot read the task file missing.md: No such file or directory (os error 2)
     undertext: the argument '--task-file <FILE>' cannot be used with '[TASK]'
     undertext: the argument '--resume <RUN>' cannot be used with '--name <TEXT>'
     undertext: invalid value ' ' for '--name <TEXT>': a name has at least one letter

@@ -46,11 +46,31 @@ fn bad_input_ends_before_anything_is_recorded() {
     undertext: workspace / is the whole file system; name a project's directory with -C
     undertext: workspace /home/w/.. holds your whole home directory; name a project's directory with -C
     undertext: no run of /home/w in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
-    undertext: no run `0000` in /home/.local/state/undertext/transcripts
+    undertext: no run `0000` in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
     undertext: wrong setting in --set model.nome=x: unknown key `nome`, did you mean `name`?
     undertext: settings cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
     "#);
     assert!(!place.path("home/.local").exists());
+}
+
+#[test]
+fn a_variable_that_is_nearly_a_setting_is_named() {
+    let place = Place::new();
+    let said = |line: &[&str]| {
+        let mut command = place.command(line);
+        let ran = command.env("UNDERTEXT_MODEL_NAME", "m").output().unwrap();
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let last = |text: &str| text.lines().last().unwrap().to_owned();
+    let meant = "UNDERTEXT_MODEL_NAME is not read; two underscores stand between levels: \
+                 UNDERTEXT_MODEL__NAME";
+    assert_eq!(last(&said(&["run", "task"])), meant);
+    assert_eq!(
+        last(&said(&["config", "check"])),
+        format!("warning: {meant}")
+    );
+    let told = said(&["run", "-m", "offline", "task"]);
+    assert!(told.lines().any(|line| line == meant), "{told}");
 }
 
 #[test]

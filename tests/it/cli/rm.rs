@@ -53,7 +53,7 @@ fn runs_are_deleted_only_by_name_and_not_while_they_are_in_use() {
     undertext: the following required arguments were not provided:
     undertext: `last` is too little to delete a run by; give its 8 digits as `undertext list` shows them
     undertext: `7DIGITS` is too little to delete a run by; give its 8 digits as `undertext list` shows them
-    undertext: no run `00000000` in /home/.local/state/undertext/transcripts
+    undertext: no run `00000000` in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
     undertext: notes.jsonl holds no run
     undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
     deleted run RUN with 1 blob, N bytes: /home/.local/state/undertext/transcripts/UUID.jsonl

@@ -154,9 +154,9 @@ fn what_is_wrong_with_tools_ends_before_anything_is_recorded() {
     undertext: wrong tool in /home/.config/undertext/tools/bad.yaml:3:1: unknown key `comand`, did you mean `command`?
     undertext: wrong tool in /home/.config/undertext/tools/bad.yaml: `bash` is taken by the built-in Bash
     undertext: wrong tool in /home/.config/undertext/tools/bad.yaml: `bash` is taken by the built-in Bash
-    undertext: no tool is named `Raed`, did you mean Read
-    undertext: no tool is named `bash`, did you mean Bash
-    undertext: no tool is named `Delete`
+    undertext: no tool is named `Raed`, did you mean Read?
+    undertext: no tool is named `bash`, did you mean Bash?
+    undertext: no tool is named `Delete`; `undertext tools` lists all
     ");
 }
 
