@@ -341,7 +341,6 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ClientError> 
     Ok(map)
 }
 
-/// Connections that follow no redirect, retry nothing and have no limit on the total time.
 /// Whether a server stands on this machine, where no proxy could reach it.
 fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
@@ -349,6 +348,7 @@ fn is_here(base: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// Connections that follow no redirect, retry nothing and have no limit on the total time.
 fn connections(base: &Url, connect: Duration) -> Result<reqwest::Client, ClientError> {
     // Whoever installed another provider first has chosen it.
     rustls::crypto::ring::default_provider()
