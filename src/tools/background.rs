@@ -39,6 +39,9 @@ struct Table {
 /// A job cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
+    /// The call was given up before it began.
+    #[error("the call was given up before it began")]
+    GivenUp,
     /// There are enough.
     #[error(
         "{MOST} jobs run already, which is the most: end one with Job, or wait until one is done"
@@ -50,14 +53,20 @@ pub(crate) enum StartError {
 }
 
 impl Jobs {
-    /// Starts a job under the handle of the call that asks for it.
+    /// Starts a job under the handle of the call that asks for it, unless that was given up.
     pub(crate) fn start(
         &self,
         call: CallId,
         command: &str,
         job: &Job,
+        given_up: &CancellationToken,
     ) -> Result<Arc<Background>, StartError> {
         let mut table = self.table();
+        // Asked while the table is held: who gives calls up and then ends all jobs, ends this one
+        // too or keeps it from beginning.
+        if given_up.is_cancelled() {
+            return Err(StartError::GivenUp);
+        }
         while table.watchers.try_join_next().is_some() {}
         let running = |job: &&Arc<Background>| job.ended().is_none();
         if table.jobs.values().filter(running).count() >= MOST {

@@ -116,10 +116,13 @@ async fn started(
     cancel: &CancellationToken,
 ) -> Outcome {
     let call = site.call;
-    let background = match jobs.start(call, command, job) {
+    let background = match jobs.start(call, command, job, cancel) {
         Ok(background) => background,
         Err(StartError::System(error)) => {
             return Outcome::error(format!("The shell could not be started: {error}"));
+        }
+        Err(StartError::GivenUp) => {
+            return Outcome::new(Status::Cancelled, "[cancelled; nothing ran]");
         }
         Err(error @ StartError::TooMany) => {
             return Outcome::error(format!("Nothing ran: {error}."));

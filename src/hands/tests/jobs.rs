@@ -1,5 +1,6 @@
 //! Commands in the background: what is said of them, and that they end.
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -156,6 +157,21 @@ async fn jobs_end_with_the_hands() {
     let Bench { hands, .. } = bench;
     hands.close().await;
     assert!(!Bench::runs(&word));
+}
+
+#[tokio::test]
+async fn a_job_of_a_call_that_was_given_up_does_not_begin_late() {
+    let bench = Bench::new();
+    let word = word(5);
+    // The order is sent, given up, and the jobs are ended before its tool has begun.
+    let command = format!("sleep {word}");
+    let starting = bench.start(1, &command);
+    assert_eq!(starting.now_or_never(), None);
+    bench.hands.end_jobs().await;
+    // Another call comes after it.
+    bench.start(2, "true").await;
+    assert!(!Bench::runs(&word));
+    assert!(!bench.job(json!({})).await.contains("41.1"));
 }
 
 #[test]
