@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -221,7 +222,7 @@ fn answer(site: &Site, finish: &Finish, output: Capture, errors: Capture) -> Out
     }
     let said = Said::of(&output);
     let outcome = match said {
-        Some(said) if finish.status == Status::Ok => Outcome::new(said.status(), said.content),
+        Some(said) if finish.status == Status::Ok => Outcome::new(said.status, said.content),
         Some(said) => {
             let mut capture = Capture::default();
             capture.take(said.content.as_bytes());
@@ -266,11 +267,27 @@ fn complaint(errors: Capture) -> String {
 #[derive(Debug)]
 struct Said {
     content: String,
-    is_error: bool,
+    status: Status,
+}
+
+/// The answer as it is written. An object that holds more is none: nothing of it would be shown.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    content: Value,
+    status: Option<Word>,
+}
+
+/// How a program says that it went.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Ok,
+    Error,
 }
 
 impl Said {
-    /// The answer in this output, if it is one JSON object with `content`; else it is plain text.
+    /// The answer in this output, if it is one JSON object of that form; else it is plain text.
     fn of(output: &Capture) -> Option<Self> {
         let begins = output.starts().find(|byte| !byte.is_ascii_whitespace());
         if begins != Some(b'{') {
@@ -279,23 +296,16 @@ impl Said {
         let Printed::Whole(text) = output.clone().printed() else {
             return None;
         };
-        let answer: Value = serde_json::from_str(&text).ok()?;
-        let content = answer.get("content")?;
+        let Written { content, status } = serde_json::from_str(&text).ok()?;
         let content = content
             .as_str()
-            .map_or_else(|| content.to_string(), str::to_owned);
-        let status = answer.get("status").and_then(Value::as_str);
+            .map_or_else(|| content.to_string(), |text| clip::text(text.as_bytes()));
         Some(Self {
             content,
-            is_error: status.is_some_and(|status| status != "ok"),
+            status: match status {
+                None | Some(Word::Ok) => Status::Ok,
+                Some(Word::Error) => Status::Error,
+            },
         })
-    }
-
-    fn status(&self) -> Status {
-        if self.is_error {
-            Status::Error
-        } else {
-            Status::Ok
-        }
     }
 }

@@ -53,6 +53,25 @@ async fn a_program_answers_in_text_or_json() {
             Some(0),
             "no such place",
         ),
+        // What holds more than an answer is none: nothing of it is lost.
+        (
+            r#"echo '{"content": "x", "path": "a"}'"#,
+            Status::Ok,
+            Some(0),
+            "{\"content\": \"x\", \"path\": \"a\"}\n",
+        ),
+        (
+            r#"echo '{"content": "x", "status": "open"}'"#,
+            Status::Ok,
+            Some(0),
+            "{\"content\": \"x\", \"status\": \"open\"}\n",
+        ),
+        (
+            r#"echo '{"content": "a\u0000b"}'"#,
+            Status::Ok,
+            Some(0),
+            "a\\0b",
+        ),
         (
             r#"echo '{"contents": 1}'"#,
             Status::Ok,
