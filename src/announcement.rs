@@ -53,13 +53,19 @@ const FILLERS: [&str; 17] = [
 ];
 
 /// What follows such a beginning where nothing is announced.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: [&str; 23] = [
     "know",
     "not ",
     "never ",
     "leave ",
     "wait",
-    "stop ",
+    "stop",
+    "finish here",
+    "note ",
+    "also note ",
+    "mention",
+    "also mention",
+    "point out",
     "be ",
     "need ",
     "gladly",
@@ -275,6 +281,11 @@ mod tests {
                 "I will not touch the tests.",
                 "I'll need the password of the server.",
                 "I'll leave the old name in place.",
+                "I'll stop here.",
+                "The tests pass, so I'll stop.",
+                "That is all; I'll finish here.",
+                "I'll note that one test failed before, too.",
+                "I'll also mention that the cache is cold.",
                 "I said \"let me see\" and then I fixed it. All tests pass.",
                 "I'll begin with the cause. The bound was wrong. It is right now.",
                 "Let me explain the cause: the bound was off by one.",
