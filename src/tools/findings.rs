@@ -76,6 +76,11 @@ impl Findings {
         }
     }
 
+    /// How many characters of the next file are worth keeping.
+    pub(crate) fn room(&self) -> u64 {
+        self.room
+    }
+
     /// Takes in a file that was searched to its end.
     pub(crate) fn add(&mut self, path: &Path, lines: &Lines<'_>) {
         if lines.binary {
@@ -189,6 +194,8 @@ pub(crate) struct Lines<'a> {
     matcher: &'a RegexMatcher,
     /// How many matching lines are still kept.
     wanted: u64,
+    /// How many characters are.
+    room: u64,
     kept: Vec<Line>,
     /// Lines before the next match, kept if it is.
     before: Vec<Line>,
@@ -209,17 +216,32 @@ struct Line {
 }
 
 impl<'a> Lines<'a> {
-    /// Nothing yet, and at most so many matching lines of what comes.
-    pub(crate) fn new(matcher: &'a RegexMatcher, wanted: u64) -> Self {
+    /// Nothing yet, and at most so many matching lines and characters of what comes.
+    pub(crate) fn new(matcher: &'a RegexMatcher, wanted: u64, room: u64) -> Self {
         Self {
             matcher,
             wanted,
+            room,
             kept: Vec::new(),
             before: Vec::new(),
             matching: 0,
             dropped: false,
             context: false,
             binary: false,
+        }
+    }
+
+    /// Keeps a line. Behind the one that fills the room nothing could be shown.
+    fn keep(&mut self, line: Line) {
+        if self.dropped {
+            return;
+        }
+        let chars = line.text.chars().count() as u64 + 1;
+        self.room = self.room.saturating_sub(chars);
+        self.kept.push(line);
+        if self.room == 0 {
+            self.wanted = 0;
+            self.dropped = true;
         }
     }
 }
@@ -230,7 +252,9 @@ impl Sink for Lines<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let before = std::mem::take(&mut self.before);
         if self.wanted > 0 {
-            self.kept.extend(before);
+            for line in before {
+                self.keep(line);
+            }
         }
         for (line, number) in found.lines().zip(found.line_number().unwrap_or(0)..) {
             self.matching += 1;
@@ -240,7 +264,7 @@ impl Sink for Lines<'_> {
                     Ok(Some(found)) => found.start(),
                     Ok(None) | Err(_) => 0,
                 };
-                self.kept.push(Line {
+                self.keep(Line {
                     number,
                     text: excerpt(line, at),
                     matches: true,
@@ -264,7 +288,7 @@ impl Sink for Lines<'_> {
                 self.before.push(line());
             }
         } else if !self.dropped {
-            self.kept.push(line());
+            self.keep(line());
         }
         Ok(true)
     }
@@ -272,5 +296,26 @@ impl Sink for Lines<'_> {
     fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
         self.binary = finish.binary_byte_offset().is_some();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grep_searcher::SearcherBuilder;
+
+    use super::*;
+
+    #[test]
+    fn no_more_lines_are_kept_than_can_be_shown() {
+        let matcher = RegexMatcher::new("hit").unwrap();
+        let text = format!("hit\n{}", format!("{}\n", "x".repeat(99)).repeat(50)).repeat(100);
+        let mut lines = Lines::new(&matcher, 5000, 1000);
+        SearcherBuilder::new()
+            .before_context(50)
+            .after_context(50)
+            .build()
+            .search_reader(&matcher, text.as_bytes(), &mut lines)
+            .unwrap();
+        assert_eq!((lines.matching, lines.kept.len()), (100, 11));
     }
 }

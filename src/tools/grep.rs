@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
     /// Searches a file.
     fn file(&mut self, file: impl Read, path: &Path, findings: &mut Findings) {
         let watch = self.watch;
-        let mut lines = Lines::new(&self.matcher, findings.wanted());
+        let mut lines = Lines::new(&self.matcher, findings.wanted(), findings.room());
         let file = Watched { file, watch };
         let done = self.searcher.search_reader(&self.matcher, file, &mut lines);
         match done {
