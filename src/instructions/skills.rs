@@ -269,13 +269,15 @@ fn read_header(yaml: &str) -> Result<(String, String), Unusable> {
 /// The names in a directory, sorted; hidden ones left out.
 fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory)?.take(MOST_NAMES) {
+    for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
         if !name.as_encoded_bytes().starts_with(b".") {
             names.push(name);
         }
     }
+    // The first by name, in whatever order the file system gives them.
     names.sort_unstable();
+    names.truncate(MOST_NAMES);
     Ok(names)
 }
 
