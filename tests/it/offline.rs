@@ -329,6 +329,27 @@ fn what_it_cannot_mend_it_leaves_as_it_was_and_says_so() {
     }
 }
 
+#[test]
+fn what_cannot_be_changed_is_said_to_be_so() {
+    let directory = broken(&STEPS, "steps.sh", "-lt 1", "-le 1");
+    let path = directory.path().join("steps.sh");
+    let mut rights = fs::metadata(&path).unwrap().permissions();
+    rights.set_readonly(true);
+    fs::set_permissions(&path, rights).unwrap();
+    let before = fs::read_to_string(&path).unwrap();
+    let ran = run(directory.path(), "The test fails. Mend it.", WINDOW);
+    assert_snapshot!(ran.text, @"I could not mend it: `sh test/steps.sh` still fails. I could change nothing. Every change of `steps.sh` was rejected. What fails speaks of: steps. I am a script and no LLM: I can only look for a failing test and try plain repairs.");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    assert_eq!(ran.tries().len(), 2);
+}
+
+#[test]
+fn another_task_is_left_alone() {
+    let directory = broken(&STEPS, "steps.sh", "-lt 1", "-le 1");
+    let ran = run(directory.path(), "Write a poem about the sea.", WINDOW);
+    assert_snapshot!(ran.text, @"This is nothing that I can do, and I changed nothing. I am a script and no LLM: I can only look for a failing test and try plain repairs. A task that says what fails, with the command of a test in backquotes, is one for me.");
+}
+
 /// The reply to these messages, with these tools offered, as text.
 fn reply(tools: &[(&str, &str)], messages: &Value) -> String {
     let tools = tools.iter().map(|(name, argument)| {
@@ -371,6 +392,59 @@ fn missing_tools_are_gone_without() {
         {"role": "tool", "tool_call_id": "a", "content": "FAIL\n[exit 1]"},
     ]);
     assert_snapshot!(reply(&[("Bash", "command")], &failed), @"`sh t.sh` fails, and I have no tool to change files with (Edit is not offered). I am a script and no LLM: I can only look for a failing test and try plain repairs.");
+}
+
+/// A test that ended in this, and what was said and done before and after.
+fn after_test(result: &str, more: &Value) -> String {
+    let call =
+        json!({"id": "a", "function": {"name": "Bash", "arguments": r#"{"command":"sh t.sh"}"#}});
+    let mut messages = json!([
+        {"role": "user", "content": "`sh t.sh` fails."},
+        {"role": "assistant", "content": "Test: `sh t.sh`", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": result},
+    ]);
+    let more = more.as_array().unwrap().clone();
+    messages.as_array_mut().unwrap().extend(more);
+    reply(
+        &[("Bash", "command"), ("Edit", "edits"), ("Read", "path")],
+        &messages,
+    )
+}
+
+#[test]
+fn it_claims_nothing_that_it_did_not_see() {
+    assert_snapshot!(
+        after_test("[ended after 120,000 ms, the limit of this call; what it did until then may have taken effect]", &json!([])),
+        @"`sh t.sh` did not end in time, so I cannot tell what is wrong, and I changed nothing. I am a script and no LLM: I can only look for a failing test and try plain repairs. Name a test in the task that takes less time."
+    );
+    // The last try was to be taken back, and the edit was refused.
+    let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments.to_string()}});
+    let edit = |id: &str, old: &str, new: &str| {
+        call(
+            id,
+            "Edit",
+            json!({"path": "a.sh", "edits": [{"old": old, "new": new}]}),
+        )
+    };
+    let test = |id: &str| call(id, "Bash", json!({"command": "sh t.sh"}));
+    let own = |text: &str, calls: &[Value]| json!({"role": "assistant", "content": text, "tool_calls": calls});
+    let result =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let more = json!([
+        own(
+            "Suspects: `a.sh`\nTry 1 in `a.sh`: line 1, `-` for `+`.",
+            &[edit("b", "+", "-"), test("c")]
+        ),
+        result("b", "Edited `a.sh`."),
+        result("c", "FAIL\n[exit 1]"),
+        own(
+            "I take the last try back.",
+            &[edit("d", "-", "+"), test("e")]
+        ),
+        result("d", "`a.sh`: read-only"),
+        result("e", "FAIL\n[exit 1]"),
+    ]);
+    assert_snapshot!(after_test("FAIL\n[exit 1]", &more), @"I could not mend it: `sh t.sh` still fails. I tried 1 plain repair, one at a time, in `a.sh`. One of them I could not take back: `a.sh` still has line 1, `-` for `+`. I am a script and no LLM: I can only look for a failing test and try plain repairs.");
 }
 
 #[test]

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use crate::exchange::ToolCall;
 use crate::model::Reply;
+use crate::model::offline::quote;
 use crate::model::offline::read::Offer;
 
-/// How long a test may run, in milliseconds.
-const TEST_MS: u64 = 10_000;
+/// How long a test may run with a try in it, in milliseconds: a try may well run for ever.
+const TRY_MS: u64 = 30_000;
 
 /// A reply in the making.
 #[derive(Clone, Debug)]
@@ -83,10 +84,11 @@ impl<'a> Acts<'a> {
             .collect::<Vec<_>>()
             .join("|");
         let Some(offer) = self.offer("Grep", "pattern") else {
-            let pattern = pattern.replace('\'', "");
+            let pattern = quote::quoted(&pattern);
+            // Patterns of files are no more than letters, and the shell is to expand them.
             let files = files.join(" ");
             return self.shell(&format!(
-                "grep -niE '{pattern}' {files} /dev/null | head -n 100"
+                "grep -niE {pattern} {files} /dev/null | head -n 100"
             ));
         };
         let takes = |name: &str| offer.properties.get(name);
@@ -113,18 +115,23 @@ impl<'a> Acts<'a> {
                 self.call("Read", json!({"path": path, "limit": lines}))
             }
             (Some(_), _) => self.call("Read", json!({"path": path})),
-            (None, _) => self.shell(&format!("cat -- {path}")),
+            (None, _) => self.shell(&quote::cat(path)),
         }
     }
 
-    /// Runs the test.
+    /// Runs the test, for as long as the tool lets it run.
     pub(super) fn test(self, command: &str) -> Self {
+        self.call("Bash", json!({"command": command}))
+    }
+
+    /// Runs the test with a try in it.
+    pub(super) fn test_try(self, command: &str) -> Self {
         let Some(offer) = self.offer("Bash", "command") else {
             return self;
         };
         let mut arguments = json!({"command": command});
         if offer.properties.get("timeout_ms").is_some() {
-            arguments["timeout_ms"] = json!(TEST_MS);
+            arguments["timeout_ms"] = json!(TRY_MS);
         }
         self.call("Bash", arguments)
     }

@@ -83,9 +83,15 @@ impl Change {
             None => ("1", text),
         };
         let (old, _) = text.strip_prefix('`')?.split_once('`')?;
-        let place = place.parse().ok().filter(|place| *place > 0)?;
+        // The biggest number has no next one.
+        let number = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|number| (1..usize::MAX).contains(number))
+        };
+        let place = number(place)?;
         Some(Self {
-            line: line.parse().ok()?,
+            line: number(line)?,
             old: old.to_owned(),
             new: new.to_owned(),
             place,
@@ -131,7 +137,7 @@ impl Try {
         let (number, text) = text.split_once(" in `")?;
         let (path, text) = text.split_once("`: ")?;
         Some(Self {
-            number: number.parse().ok()?,
+            number: number.parse().ok().filter(|number| *number < usize::MAX)?,
             path: path.to_owned(),
             change: Change::read(text)?,
         })
@@ -249,6 +255,9 @@ mod tests {
             "Try again",
             "Try 8 in `x`: line 2",
             "Next in `x`: line 3, `a` for number 0 of `b`",
+            "Next in `x`: line 0, `a` for `b`",
+            "Try 1 in `x`: line 0, `a` for `b`.",
+            "Try 18446744073709551615 in `x`: line 1, `a` for `b`.",
         ] {
             assert_eq!(Try::read(other), None);
             assert_eq!(Try::read_next(other), None);

@@ -1,5 +1,6 @@
 //! From a failing test to suspects: its words are searched for, the files that hold them are read.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::model::Reply;
@@ -69,7 +70,10 @@ pub(super) fn diagnose(mind: &Mind<'_>, command: &str) -> Reply {
     if sources.is_empty() {
         return tell::no_sources(mind, command);
     }
-    let attempted = |path: &str| seen.calls().any(|called| called.reads() == Some(path));
+    let attempted = |path: &str| {
+        seen.calls()
+            .any(|called| called.reads().as_deref() == Some(path))
+    };
     if !seen.calls().any(Called::is_search) && !clues.words.is_empty() {
         // Where something of the code is named, the rest is what it was called with.
         let is_name = |word: &&str| word.contains('_');
@@ -155,7 +159,10 @@ pub(super) fn weigh(mind: &Mind<'_>, command: &str) -> Option<Reply> {
     }
     let noted = seen.noted("Data:").unwrap_or_default();
     for path in noted.split('`').skip(1).step_by(2) {
-        if !seen.calls().any(|called| called.reads() == Some(path)) {
+        if !seen
+            .calls()
+            .any(|called| called.reads().as_deref() == Some(path))
+        {
             let acts = mind
                 .acts()
                 .say(format!("I look at what it works on: `{path}`."));
@@ -219,12 +226,8 @@ fn first_failure<'a>(mind: &'a Mind<'_>, command: &'a str) -> &'a str {
 pub(super) fn known(mind: &Mind<'_>) -> Known {
     let mut known = Known::default();
     known.add_built_in();
-    let read: BTreeSet<&str> = mind
-        .seen
-        .calls()
-        .filter_map(|called| called.reads())
-        .collect();
-    for path in read {
+    let read: BTreeSet<Cow<'_, str>> = mind.seen.calls().filter_map(Called::reads).collect();
+    for path in &read {
         let Some(text) = mind.seen.content(path) else {
             continue;
         };

@@ -1,5 +1,6 @@
 //! A summary: an extract of what it was given, by rules. The script reads it again itself.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::model::offline::change::{Change, Try};
@@ -29,7 +30,7 @@ pub(super) fn extract(ask: &str, seen: &Seen) -> String {
     let mut page = Page {
         text: String::from("An extract by rules; no LLM wrote it."),
         words: words.saturating_sub(10),
-        chars: words * 5,
+        chars: words.saturating_mul(5),
     };
     // What must not be lost first: of many summaries only the heads are kept.
     tries(seen, &mut page);
@@ -167,8 +168,8 @@ fn todos(seen: &Seen, page: &mut Page) {
 
 /// What was looked at and changed, and which files there are.
 fn done(seen: &Seen, page: &mut Page) {
-    let once = |paths: Vec<&str>| {
-        let mut all: Vec<&str> = Vec::new();
+    let once = |paths: Vec<Cow<'_, str>>| {
+        let mut all: Vec<Cow<'_, str>> = Vec::new();
         for path in paths {
             if !all.contains(&path) {
                 all.push(path);
@@ -181,7 +182,11 @@ fn done(seen: &Seen, page: &mut Page) {
     let facts = [
         (
             "skill loaded",
-            once(skills.map(|called| called.argument("name")).collect()),
+            once(
+                skills
+                    .map(|called| called.argument("name").into())
+                    .collect(),
+            ),
         ),
         (
             "read",
@@ -193,6 +198,7 @@ fn done(seen: &Seen, page: &mut Page) {
                 edits
                     .map(|called| called.argument("path"))
                     .filter(|path| !path.is_empty())
+                    .map(Cow::Borrowed)
                     .collect(),
             )
         }),

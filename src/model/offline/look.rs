@@ -17,6 +17,9 @@ pub(super) fn plan(mind: &Mind<'_>) -> Reply {
     if !acts.has_shell() {
         return tell::no_shell(mind);
     }
+    if !project::is_mending(&mind.seen.task) {
+        return tell::another_task(mind);
+    }
     let acts = acts
         .say(
             "I am Undertext's offline model: a script in the program and no LLM. I run the test, read \
@@ -40,7 +43,10 @@ pub(super) fn look(mind: &Mind<'_>) -> Reply {
         Some(_) | None => &[],
     };
     let documents = project::documents(files);
-    let was_read = |path: &str| seen.calls().any(|called| called.reads() == Some(path));
+    let was_read = |path: &str| {
+        seen.calls()
+            .any(|called| called.reads().as_deref() == Some(path))
+    };
     let looked = documents.iter().any(|path| was_read(path));
     if !looked {
         let mut acts = mind.acts();

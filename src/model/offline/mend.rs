@@ -73,7 +73,7 @@ fn edit_and_test<'a>(mind: &Mind<'_>, acts: Acts<'a>, command: &str, this: &Try)
     let before = original(mind, &this.path).unwrap_or_default();
     let after = with(&before, &this.change).unwrap_or(before);
     acts.edit(&this.path, &change::edits(&now, &after))
-        .test(command)
+        .test_try(command)
 }
 
 fn again(mind: &Mind<'_>, path: &str) -> Reply {
@@ -90,7 +90,7 @@ fn next(mind: &Mind<'_>, command: &str, tries: &[Try]) -> Next {
             .any(|tried| tried.path == path && tried.change == *change)
     };
     for (path, change) in seen.likely() {
-        if is_tried(&path, &change) || seen.is_unreadable(&path) {
+        if is_tried(&path, &change) || seen.is_unreadable(&path) || seen.is_closed(&path) {
             continue;
         }
         match original(mind, &path) {
@@ -106,7 +106,10 @@ fn next(mind: &Mind<'_>, command: &str, tries: &[Try]) -> Next {
     let mut left = Vec::new();
     for path in suspects(mind) {
         let done = format!("Done with `{path}`");
-        if seen.lines().any(|line| line.contains(&done)) || seen.is_unreadable(&path) {
+        if seen.lines().any(|line| line.contains(&done))
+            || seen.is_unreadable(&path)
+            || seen.is_closed(&path)
+        {
             continue;
         }
         let Some(before) = original(mind, &path) else {
@@ -139,25 +142,24 @@ pub(super) fn suspects(mind: &Mind<'_>) -> Vec<String> {
 pub(super) fn applied(mind: &Mind<'_>) -> Option<Try> {
     let mut applied = None;
     let mut said: Option<Try> = None;
+    let mut back = false;
     for step in &mind.seen.steps {
         match step {
             Step::Said { text, summary } => {
                 let newest = text.lines().rev().find_map(Try::read);
                 if *summary {
-                    applied = newest.or(applied);
+                    applied = newest.or(applied).filter(|_| !text.contains(BACK));
                 } else {
                     said = newest;
-                    if text.contains(BACK) {
-                        applied = None;
-                    }
+                    back = text.contains(BACK);
                 }
             }
             Step::Called(called) if called.name == "Edit" && called.fate() == Fate::Good => {
                 let path = called.arguments["path"].as_str();
-                if said
-                    .as_ref()
-                    .is_some_and(|said| path.is_none_or(|path| path == said.path))
-                {
+                let is_in = |tried: &Try| path.is_none_or(|path| path == tried.path);
+                if back && applied.as_ref().is_some_and(is_in) {
+                    applied = None;
+                } else if said.as_ref().is_some_and(is_in) {
                     applied = said.take();
                 }
             }

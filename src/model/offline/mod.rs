@@ -11,6 +11,7 @@
 
 mod read;
 mod change;
+mod quote;
 mod seen;
 mod lex;
 mod known;

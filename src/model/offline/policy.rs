@@ -29,6 +29,10 @@ pub fn reply(request: &Request) -> Reply {
             .say("The test did not run; once more.")
             .test(test)
             .reply(),
+        // What takes too long is no failure that could be read.
+        Some(run) if run.is_endless() && seen.noted("Suspects:").is_none() => {
+            tell::endless(&mind, test)
+        }
         Some(_) | None if !mind.acts().has_edit() => tell::no_edit(&mind, test),
         Some(_) | None if seen.noted("Suspects:").is_none() => diagnose::diagnose(&mind, test),
         Some(_) | None => diagnose::weigh(&mind, test).unwrap_or_else(|| mend::mend(&mind, test)),

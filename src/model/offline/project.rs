@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::model::offline::quote;
 use crate::model::offline::seen::Seen;
 
 /// What a file is, judged by its path alone.
@@ -105,6 +106,29 @@ const RUNNERS: &[&str] = &[
     "pytest", "tox", "cargo", "go", "bats", "prove", "env", "php", "lua", "just", "ninja", "zig",
 ];
 
+/// Words of commands that do more than test.
+const EFFECTS: &[&str] = &[
+    "install",
+    "uninstall",
+    "add",
+    "get",
+    "remove",
+    "rm",
+    "update",
+    "upgrade",
+    "publish",
+    "push",
+    "deploy",
+    "release",
+    "login",
+    "clean",
+    "init",
+    "new",
+    "clone",
+    "download",
+    "venv",
+];
+
 fn is_command(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -116,6 +140,20 @@ fn is_command(text: &str) -> bool {
         return second.is_some() || matches!(first, "make" | "pytest" | "tox" | "bats" | "just");
     }
     first.starts_with("./") && first.len() > 2
+}
+
+/// Beginnings of words by which a task says that something is to be mended.
+const MENDING: &[&str] = &[
+    "fail", "fix", "mend", "repair", "bug", "broke", "break", "wrong", "error", "defect", "fault",
+    "debug", "crash", "correct", "test", "check", "pass", "solve",
+];
+
+/// Whether a task asks for something to be mended, or names the command of a test.
+pub(super) fn is_mending(task: &str) -> bool {
+    let task_words = task.to_lowercase();
+    let mut words = task_words.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| MENDING.iter().any(|begins| word.starts_with(begins)))
+        || command_in_task(task).is_some()
 }
 
 /// The command of the test that a task names.
@@ -139,9 +177,14 @@ pub(super) fn command_in(text: &str) -> Option<String> {
             .iter()
             .any(|word| text.contains(word))
     };
+    // Documents say how to install as well.
+    let does_more = |text: &String| {
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '$'));
+        words.any(|word| EFFECTS.contains(&word) || word.contains('$'))
+    };
     lines
         .chain(spans)
-        .find(|text| is_command(text) && speaks(text))
+        .find(|text| is_command(text) && speaks(text) && !does_more(text))
 }
 
 /// The command of the test that the files suggest.
@@ -151,13 +194,14 @@ pub(super) fn command_of(files: &[String]) -> Option<String> {
         let program = match path.rsplit_once('.').map(|(_, end)| end) {
             Some("sh") => "sh",
             Some("bash") => "bash",
-            Some("py") => "python3",
+            // Code that is kept compiled may be older than a try.
+            Some("py") => "python3 -B",
             Some("pl") => "perl",
             Some("awk") => "awk -f",
             Some("js") => "node",
             _ => return None,
         };
-        (sort(path) == Sort::Test && !path.contains(char::is_whitespace))
+        (sort(path) == Sort::Test && quote::quoted(path) == *path)
             .then(|| (path.clone(), format!("{program} {path}")))
     };
     let mut found: Vec<(String, String)> = files.iter().filter_map(runner).collect();
@@ -216,8 +260,17 @@ mod tests {
         ] {
             assert_eq!(command_in_task(task).as_deref(), expected, "{task}");
         }
+        for (task, expected) in [
+            ("Write a poem about the sea.", false),
+            ("It crashes. Why?", true),
+            ("`./check`", true),
+        ] {
+            assert_eq!(is_mending(task), expected, "{task}");
+        }
         let text = "Use `sh bin/x` so.\n\n    $ sh spec/all.sh\n\nor `make check`";
         assert_eq!(command_in(text).as_deref(), Some("sh spec/all.sh"));
+        let text = "python3 -m pip install pytest\nnpm publish test\nsh $(a) test\nthen `pytest`";
+        assert_eq!(command_in(text).as_deref(), Some("pytest"));
         let files = |paths: &[&str]| {
             paths
                 .iter()
@@ -230,6 +283,8 @@ mod tests {
                 Some("sh test/run.sh"),
             ),
             (&["Makefile", "a.sh"], Some("make test")),
+            (&["test/a b.sh", "test/$(a).sh"], None),
+            (&["a_test.py"], Some("python3 -B a_test.py")),
             (&["a.sh"], None),
         ] {
             assert_eq!(command_of(&files(paths)).as_deref(), expected);

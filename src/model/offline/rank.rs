@@ -1,6 +1,8 @@
 //! Puts repairs in order: by the file, by the line, by what the failure looks like, and by what is odd
 //! about the code itself.
 
+use std::collections::BTreeSet;
+
 use crate::model::offline::change::Change;
 use crate::model::offline::clues::{Clues, Likeness};
 use crate::model::offline::known::{self, Known, Line, distance};
@@ -64,7 +66,9 @@ pub(super) fn candidates(
             header = line.text;
         }
         let mut texts: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        texts.extend(texts_near(&lines, line.number));
+        if line.tokens.iter().any(|token| token.kind == Kind::Text) {
+            texts.extend(texts_near(&lines, line.number));
+        }
         let about = judge.line(line, header);
         for idea in repairs::ideas(line, known, &texts) {
             let change = Change::new(line.number, line.text, idea.span, &idea.new);
@@ -89,13 +93,9 @@ fn texts_near<'a>(lines: &'a [Line<'a>], number: usize) -> Vec<&'a str> {
         }
     }
     texts.sort_by_key(|(far, _)| *far);
-    let mut near: Vec<&str> = Vec::new();
-    for (_, text) in texts {
-        if !near.contains(&text) {
-            near.push(text);
-        }
-    }
-    near
+    let mut met = BTreeSet::new();
+    texts.retain(|(_, text)| met.insert(*text));
+    texts.into_iter().map(|(_, text)| text).collect()
 }
 
 struct Judge<'a> {

@@ -261,7 +261,9 @@ impl Ideas<'_> {
         let Ok(number) = text.parse::<u64>() else {
             return;
         };
-        self.swap(Repair::Number, index, &(number + 1).to_string());
+        if let Some(more) = number.checked_add(1) {
+            self.swap(Repair::Number, index, &more.to_string());
+        }
         if let Some(less) = number.checked_sub(1) {
             self.swap(Repair::Number, index, &less.to_string());
         }
@@ -307,10 +309,11 @@ impl Ideas<'_> {
             .names
             .iter()
             .filter(|(other, count)| **other != name && **count >= often)
+            .filter(|(other, _)| name.len() >= 3 && other.len().abs_diff(name.len()) <= 2)
             .filter_map(|(other, count)| {
                 let far = distance(&name, other);
                 let most = if name.len() >= 5 && often <= 1 { 2 } else { 1 };
-                (name.len() >= 3 && far <= most).then_some((far, usize::MAX - count, other))
+                (far <= most).then_some((far, usize::MAX - count, other))
             })
             .collect();
         near.sort();

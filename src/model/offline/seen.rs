@@ -3,11 +3,13 @@
 //! The script counts on nothing but what it is sent. What it must not forget it says in lines that
 //! it can read again, in its own words or in a summary: `Test:`, `Suspects:`, `Next in`, `Try 8 in`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::model::offline::change::{Change, Try};
+use crate::model::offline::quote;
 use crate::model::offline::read::{Made, Message};
 use crate::words;
 
@@ -82,8 +84,14 @@ impl Called {
         if good { Fate::Good } else { Fate::Bad }
     }
 
+    /// Whether it was ended because it took too long.
+    pub(super) fn is_endless(&self) -> bool {
+        let last = self.result.trim_end().lines().next_back();
+        last.is_some_and(|last| last.starts_with("[ended after "))
+    }
+
     /// The text of the file that this call shows, if it does.
-    fn shows(&self) -> Option<(&str, String)> {
+    fn shows(&self) -> Option<(Cow<'_, str>, String)> {
         let path = self.reads()?;
         if self.is_hidden() || self.fate() == Fate::Bad {
             return None;
@@ -109,10 +117,10 @@ impl Called {
     }
 
     /// The file that this call was to show.
-    pub(super) fn reads(&self) -> Option<&str> {
+    pub(super) fn reads(&self) -> Option<Cow<'_, str>> {
         match self.name.as_str() {
-            "Read" => self.arguments["path"].as_str(),
-            "Bash" => self.argument("command").strip_prefix("cat -- "),
+            "Read" => self.arguments["path"].as_str().map(Cow::Borrowed),
+            "Bash" => quote::shown(self.argument("command")).map(Cow::Owned),
             _ => None,
         }
     }
@@ -281,8 +289,7 @@ impl Seen {
     pub(super) fn content(&self, path: &str) -> Option<String> {
         let mut content = None;
         for called in self.calls() {
-            if let Some((shown, text)) = called.shows().filter(|(shown, _)| *shown == path) {
-                debug_assert_eq!(shown, path);
+            if let Some((_, text)) = called.shows().filter(|(shown, _)| *shown == path) {
                 content = Some(text);
             } else if called.name == "Edit" {
                 let target = called.arguments["path"].as_str();
@@ -296,20 +303,33 @@ impl Seen {
         content
     }
 
+    /// Whether a file cannot be changed: every attempt that is visible was rejected.
+    pub(super) fn is_closed(&self, path: &str) -> bool {
+        let edits = self
+            .calls()
+            .filter(|called| called.name == "Edit" && called.argument("path") == path)
+            .filter(|called| !called.result.is_empty() && !is_unrun(&called.result));
+        let fates: Vec<Fate> = edits.map(Called::fate).collect();
+        fates.len() >= REFUSED && !fates.contains(&Fate::Good)
+    }
+
     /// Whether the newest attempt to read this file failed.
     pub(super) fn is_unreadable(&self, path: &str) -> bool {
         let newest = self
             .calls()
             .rev()
-            .find(|called| called.reads() == Some(path));
+            .find(|called| called.reads().as_deref() == Some(path));
         newest.is_some_and(|called| !called.is_hidden() && called.shows().is_none())
     }
 }
 
+/// After how many refusals a file is taken for one that cannot be changed.
+const REFUSED: usize = 2;
+
 /// The text after an edit; `None` if that cannot be told.
 fn edited(mut text: String, edit: &Called) -> Option<String> {
     if edit.fate() == Fate::Bad {
-        // Refused edits change nothing; of those that were cut short nobody knows.
+        // Rejected edits change nothing; of those that were cut short nobody knows.
         return (!is_unrun(&edit.result) && !edit.result.is_empty()).then_some(text);
     }
     for one in edit.arguments["edits"].as_array()? {

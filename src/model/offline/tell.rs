@@ -1,5 +1,6 @@
 //! The end: what was wrong and what was done, or that it could not be done.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::model::Reply;
@@ -66,24 +67,48 @@ pub(super) fn passed(mind: &Mind<'_>, command: &str) -> Reply {
 /// Every try failed.
 pub(super) fn gave_up(mind: &Mind<'_>, command: &str, tries: &[Try]) -> Reply {
     let mut text = format!("I could not mend it: `{command}` still fails.");
-    if tries.is_empty() {
+    let (closed, tries): (Vec<&Try>, Vec<&Try>) = tries
+        .iter()
+        .partition(|tried| mind.seen.is_closed(&tried.path));
+    let number = tries.iter().map(|tried| tried.number).max();
+    let number = number.unwrap_or_default().saturating_sub(closed.len());
+    let left = mend::applied(mind);
+    if tries.is_empty() && !closed.is_empty() {
+        text.push_str(" I could change nothing.");
+    } else if tries.is_empty() {
         text.push_str(" I found nothing that I could try.");
     } else {
         let mut paths: Vec<&str> = Vec::new();
-        for tried in tries {
+        for tried in &tries {
             if !paths.contains(&tried.path.as_str()) {
                 paths.push(&tried.path);
             }
         }
         write!(
             text,
-            " I tried {} plain {}, one at a time, in `{}`, and took all of them back: the files are as \
-             they were.",
-            Try::last(tries),
-            if Try::last(tries) == 1 { "repair" } else { "repairs" },
+            " I tried {number} plain {}, one at a time, in `{}`",
+            if number == 1 { "repair" } else { "repairs" },
             paths.join("`, `")
         )
         .ok();
+        text.push_str(match left {
+            None => ", and took all of them back: the files are as they were.",
+            Some(_) => ".",
+        });
+    }
+    if let Some(left) = left {
+        write!(
+            text,
+            " One of them I could not take back: `{}` still has {}.",
+            left.path,
+            left.change.words()
+        )
+        .ok();
+    }
+    let rejected: BTreeSet<&str> = closed.iter().map(|tried| tried.path.as_str()).collect();
+    if !rejected.is_empty() {
+        let rejected = rejected.into_iter().collect::<Vec<_>>().join("`, `");
+        write!(text, " Every change of `{rejected}` was rejected.").ok();
     }
     if let Some(words) = mind.seen.noted(WORDS_OF).filter(|words| !words.is_empty()) {
         write!(text, " What fails speaks of: {words}.").ok();
@@ -102,6 +127,24 @@ pub(super) fn no_test(mind: &Mind<'_>) -> Reply {
     let text = format!(
         "I found no test to run. {LIMITS} Name the command of a test in the task, in backquotes, and I \
          can begin with it."
+    );
+    mind.acts().say(text).reply()
+}
+
+/// The test does not end.
+pub(super) fn endless(mind: &Mind<'_>, command: &str) -> Reply {
+    let text = format!(
+        "`{command}` did not end in time, so I cannot tell what is wrong, and I changed nothing. {LIMITS} \
+         Name a test in the task that takes less time."
+    );
+    mind.acts().say(text).reply()
+}
+
+/// The task is another one.
+pub(super) fn another_task(mind: &Mind<'_>) -> Reply {
+    let text = format!(
+        "This is nothing that I can do, and I changed nothing. {LIMITS} A task that says what fails, with \
+         the command of a test in backquotes, is one for me."
     );
     mind.acts().say(text).reply()
 }
