@@ -1,10 +1,12 @@
 //! Families of processes: one that was started, and everything that descends from it.
 //!
 //! A family is its leader's process group and, on Linux, every process whose environment carries
-//! the mark of the leader. It is ended as a whole. All that live are known here, so that a program
+//! the mark of the leader, or that descends from it when it is ended. It is ended as a whole. All that live are known here, so that a program
 //! that must leave at once leaves nothing behind.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -43,7 +45,9 @@ pub fn end_all() {
         std::mem::take(&mut living.leaders)
     };
     for leader in leaders {
+        let descendants = descendants(Some(leader));
         rustix::process::kill_process_group(leader, Signal::KILL).ok();
+        end_each(&descendants);
     }
     end_marked(&format!("{MARK}={}.", std::process::id()));
 }
@@ -52,6 +56,8 @@ pub fn end_all() {
 #[derive(Debug)]
 pub(crate) struct Family {
     leader: Option<Pid>,
+    /// Looked for while the leader lives: what it leaves behind has another parent.
+    descendants: Vec<OwnedFd>,
     mark: String,
     ended: bool,
 }
@@ -75,21 +81,25 @@ impl Family {
         living.leaders.extend(leader);
         let family = Self {
             leader,
+            descendants: Vec::new(),
             mark,
             ended: false,
         };
         Ok((child, family))
     }
 
-    /// Asks the process and its group to end.
-    pub(crate) fn ask_to_end(&self) {
+    /// Asks the process and its group to end, and remembers what descends from it until then.
+    pub(crate) fn ask_to_end(&mut self) {
+        self.descendants.extend(descendants(self.leader));
         self.signal(Signal::TERM);
     }
 
     /// Ends all of it.
     pub(crate) fn end(&mut self) {
         if !self.ended {
+            self.descendants.extend(descendants(self.leader));
             self.signal(Signal::KILL);
+            end_each(&self.descendants);
             end_marked(&format!("{MARK}={}", self.mark));
             living()
                 .leaders
@@ -154,6 +164,54 @@ fn signal_marked(variable: &[u8]) -> bool {
         }
     }
     found
+}
+
+#[cfg(target_os = "linux")]
+fn end_each(processes: &[OwnedFd]) {
+    for process in processes {
+        rustix::process::pidfd_send_signal(process, Signal::KILL).ok();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_each(_processes: &[OwnedFd]) {}
+
+/// The processes that descend from this one, whatever group and environment they gave themselves.
+#[cfg(target_os = "linux")]
+fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
+    let Some(leader) = leader else {
+        return Vec::new();
+    };
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // `pid (name) state parent …`, where the name may hold anything.
+        let fields = stat.rsplit(") ").next().unwrap_or_default();
+        if let Some(parent) = fields.split(' ').nth(1).and_then(|id| id.parse().ok()) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![leader.as_raw_nonzero().get()];
+    while let Some(parent) = parents.pop() {
+        for pid in children.remove(&parent).unwrap_or_default() {
+            parents.push(pid);
+            let flags = rustix::process::PidfdFlags::empty();
+            let pid = Pid::from_raw(pid);
+            found.extend(pid.and_then(|pid| rustix::process::pidfd_open(pid, flags).ok()));
+        }
+    }
+    found
+}
+
+/// Elsewhere the group has to do.
+#[cfg(not(target_os = "linux"))]
+fn descendants(_leader: Option<Pid>) -> Vec<OwnedFd> {
+    Vec::new()
 }
 
 /// Elsewhere the environment of other processes cannot be seen: the group has to do.

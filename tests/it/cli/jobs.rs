@@ -35,11 +35,16 @@ fn until(is_there: bool, word: &str) {
 }
 
 /// A duration that nothing else sleeps for, and a response that starts who does: in the group,
-/// out of it, and deaf to being asked to end.
+/// out of it, without its mark, with neither; for some numbers deaf to being asked to end.
 fn starts(number: u32) -> (String, Answer) {
     let word = format!("{}.{number}", 700_000 + std::process::id());
+    let deaf = match number {
+        3 | 5 => "",
+        _ => "trap '' TERM; ",
+    };
     let command = format!(
-        "trap '' TERM; sleep {word} & setsid sleep {word} & env -i sleep {word} & wait; wait"
+        "{deaf}sleep {word} & setsid sleep {word} & env -i sleep {word} & \
+         env -i setsid sleep {word} & wait; wait"
     );
     let arguments = serde_json::json!({"command": command, "background": true}).to_string();
     (word, Answer::Calls(vec![("Bash", arguments.leak())]))
