@@ -9,6 +9,7 @@ pub(crate) mod amount;
 pub(crate) mod brief;
 pub(crate) mod entry;
 pub(crate) mod find;
+mod process;
 mod start;
 mod told;
 mod offline;
@@ -35,10 +36,8 @@ pub(crate) mod completions;
 pub(crate) mod output;
 pub(crate) mod tools;
 
-use std::io::{self, IsTerminal as _};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Lasting, Sections, Sources};
@@ -48,8 +47,8 @@ use crate::cli::config::ConfigArgs;
 use crate::cli::logs::LogArgs;
 use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
+pub(crate) use crate::cli::process::Process;
 use crate::cli::task::TaskArgs;
-use crate::cli::term::{Term, Terminals};
 use crate::cli::toolbox::ToolArgs;
 use crate::cli::tools::ToolsArgs;
 
@@ -455,73 +454,6 @@ pub(crate) struct RmArgs {
     /// Where settings come from.
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-}
-
-/// What a command may know of the process it runs in.
-#[derive(Debug)]
-pub(crate) struct Process {
-    /// The variables. What is not UTF-8 has its wrong parts replaced.
-    pub(crate) environment: Environment,
-    /// The working directory.
-    pub(crate) directory: io::Result<PathBuf>,
-}
-
-impl Process {
-    /// The process that this is.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the environment and the working directory are read"
-    )]
-    pub(crate) fn this() -> Self {
-        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        Self {
-            environment: std::env::vars_os()
-                .map(|(name, value)| (text(name), text(value)))
-                .collect(),
-            directory: std::env::current_dir(),
-        }
-    }
-
-    /// A path that was typed here.
-    pub(crate) fn here(&self, path: &Path) -> PathBuf {
-        match &self.directory {
-            Ok(current) => current.join(path),
-            Err(_) => path.to_owned(),
-        }
-    }
-
-    /// Its standard streams.
-    pub(crate) fn term(&self) -> Term {
-        let (out, err) = (io::stdout(), io::stderr());
-        let is_set = |name| {
-            self.environment
-                .get(name)
-                .is_some_and(|text| !text.is_empty())
-        };
-        let dumb = self
-            .environment
-            .get("TERM")
-            .is_some_and(|term| term == "dumb");
-        let named = self.environment.get("COLUMNS");
-        let named = named.and_then(|number| number.parse().ok());
-        let named = named.filter(|columns| *columns > 0);
-        let terminals = Terminals {
-            out: out.is_terminal(),
-            err: err.is_terminal() && !dumb,
-            colour: !dumb && !is_set("NO_COLOR"),
-            columns: named.or_else(|| columns(&err)),
-            width: named
-                .or_else(|| columns(&out))
-                .or_else(|| out.is_terminal().then_some(80)),
-        };
-        Term::new(Box::new(out), Box::new(err), terminals)
-    }
-}
-
-/// The width of the terminal that a stream is, if it is one and tells.
-fn columns(stream: &impl AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]

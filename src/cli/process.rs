@@ -1,0 +1,76 @@
+//! What a command may know of the process it runs in, and its standard streams.
+
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use undertext::config::Environment;
+
+use crate::cli::term::{Term, Terminals};
+
+/// What a command may know of the process it runs in.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// The variables. What is not UTF-8 has its wrong parts replaced.
+    pub(crate) environment: Environment,
+    /// The working directory.
+    pub(crate) directory: io::Result<PathBuf>,
+}
+
+impl Process {
+    /// The process that this is.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the environment and the working directory are read"
+    )]
+    pub(crate) fn this() -> Self {
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        Self {
+            environment: std::env::vars_os()
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+            directory: std::env::current_dir(),
+        }
+    }
+
+    /// A path that was typed here.
+    pub(crate) fn here(&self, path: &Path) -> PathBuf {
+        match &self.directory {
+            Ok(current) => current.join(path),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// Its standard streams.
+    pub(crate) fn term(&self) -> Term {
+        let (out, err) = (io::stdout(), io::stderr());
+        let is_set = |name| {
+            self.environment
+                .get(name)
+                .is_some_and(|text| !text.is_empty())
+        };
+        let dumb = self
+            .environment
+            .get("TERM")
+            .is_some_and(|term| term == "dumb");
+        let named = self.environment.get("COLUMNS");
+        let named = named.and_then(|number| number.parse().ok());
+        let named = named.filter(|columns| *columns > 0);
+        let terminals = Terminals {
+            out: out.is_terminal(),
+            err: err.is_terminal() && !dumb,
+            colour: !dumb && !is_set("NO_COLOR"),
+            columns: named.or_else(|| columns(&err)),
+            width: named
+                .or_else(|| columns(&out))
+                .or_else(|| out.is_terminal().then_some(80)),
+        };
+        Term::new(Box::new(out), Box::new(err), terminals)
+    }
+}
+
+/// The width of the terminal that a stream is, if it is one and tells.
+fn columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
