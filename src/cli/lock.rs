@@ -19,9 +19,20 @@ use undertext::id::{Digest, RunId};
 #[derive(Debug)]
 pub(crate) struct WorkspaceLock {
     workspace: PathBuf,
-    own: Option<(PathBuf, File)>,
+    own: Option<(PathBuf, Locked)>,
     /// Locked as well, and not written into.
-    _shared: Vec<File>,
+    _shared: Vec<Locked>,
+}
+
+/// A file that is unlocked when this ends. To close it is not enough: a process that is just being
+/// started has a copy of everything that is open until its program takes over.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.unlock().ok();
+    }
 }
 
 /// Whether a workspace may have several runs at once.
@@ -130,7 +141,7 @@ impl WorkspaceLock {
     }
 
     fn say(&mut self, run: Option<RunId>) -> io::Result<()> {
-        let Some((_, file)) = &mut self.own else {
+        let Some((_, Locked(file))) = &mut self.own else {
             return Ok(());
         };
         let holder = Holder {
@@ -188,7 +199,7 @@ fn file_of(path: &Path, directory: &Path) -> PathBuf {
 }
 
 /// The locked file, made if it is not there; if somebody else holds it, the file without a lock.
-fn locked(path: &Path, hold: Hold) -> io::Result<Result<File, File>> {
+fn locked(path: &Path, hold: Hold) -> io::Result<Result<Locked, File>> {
     loop {
         let file = options().create(true).mode(0o600).open(path)?;
         if let Some(locked) = try_lock(path, file, hold)? {
@@ -198,7 +209,7 @@ fn locked(path: &Path, hold: Hold) -> io::Result<Result<File, File>> {
 }
 
 /// The same of a file that is not made.
-fn locked_if_there(path: &Path, hold: Hold) -> io::Result<Option<Result<File, File>>> {
+fn locked_if_there(path: &Path, hold: Hold) -> io::Result<Option<Result<Locked, File>>> {
     match options().open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         file => try_lock(path, file?, hold),
@@ -213,14 +224,15 @@ fn options() -> OpenOptions {
 }
 
 /// `None` if the file was removed meanwhile: then its lock keeps nobody away.
-fn try_lock(path: &Path, file: File, hold: Hold) -> io::Result<Option<Result<File, File>>> {
+fn try_lock(path: &Path, file: File, hold: Hold) -> io::Result<Option<Result<Locked, File>>> {
     let tried = match hold {
         Hold::Alone => file.try_lock(),
         Hold::Shared => file.try_lock_shared(),
     };
     match tried {
         Ok(()) => {
-            let found = file.metadata()?;
+            let file = Locked(file);
+            let found = file.0.metadata()?;
             let is_there = fs::symlink_metadata(path)
                 .is_ok_and(|there| (there.dev(), there.ino()) == (found.dev(), found.ino()));
             Ok(is_there.then_some(Ok(file)))
@@ -296,6 +308,18 @@ mod tests {
         let files = fs::read_dir(&directory).unwrap();
         let left: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
         assert_eq!(left, [file_of(Path::new("/"), &directory)]);
+    }
+
+    #[test]
+    fn a_copy_in_a_process_that_is_being_started_holds_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let take = || WorkspaceLock::take(Path::new("/w"), place.path(), Sharing::Alone);
+        let lock = take().unwrap();
+        let (_, Locked(file)) = lock.own.as_ref().unwrap();
+        let _copies = [file, &lock._shared[0].0].map(|file| file.try_clone().unwrap());
+        drop(lock);
+        drop(WorkspaceLock::take(Path::new("/"), place.path(), Sharing::Alone).unwrap());
+        take().unwrap();
     }
 
     #[test]

@@ -159,6 +159,14 @@ impl FileStorage {
     }
 }
 
+impl Drop for FileStorage {
+    /// Closing is not enough: a process that is just being started has a copy of everything that is
+    /// open until its program takes over.
+    fn drop(&mut self) {
+        self.file.unlock().ok();
+    }
+}
+
 impl Storage for FileStorage {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let found = self.file.metadata()?;
