@@ -7,6 +7,7 @@ use crate::announcement::Announcement;
 use crate::compaction::{self, Plan};
 use crate::exchange::{Ending, Response};
 use crate::id::{CallId, EntryId};
+use crate::overlay::Origin;
 use crate::transcript::{At, Check, Event, FaultClass, Purpose, Reason};
 use crate::view::{Asked, View};
 use crate::words;
@@ -57,12 +58,10 @@ pub struct Ask {
 
 /// What the loop does next.
 pub fn next(view: &View, now: At) -> Step {
-    if let Some(step) = view
-        .ledger()
-        .asked
-        .as_ref()
-        .and_then(|asked| pending(view, asked, now))
-    {
+    // What a person asked for by hand is not the loop's to wait for.
+    let own = |asked: &&Asked| asked.purpose.origin() != Origin::User;
+    let asked = view.ledger().asked.as_ref().filter(own);
+    if let Some(step) = asked.and_then(|asked| pending(view, asked, now)) {
         return step;
     }
     let open = view.open_calls();
@@ -98,7 +97,13 @@ pub fn next(view: &View, now: At) -> Step {
     })
 }
 
-/// What becomes of a request that has no response.
+/// What becomes of the newest request if it has no response: it is waited for, sent again, or the run
+/// ends; `None` if it is settled.
+pub fn unanswered(view: &View, now: At) -> Option<Step> {
+    let asked = view.ledger().asked.as_ref()?;
+    pending(view, asked, now)
+}
+
 fn pending(view: &View, asked: &Asked, now: At) -> Option<Step> {
     if asked.response.is_some() {
         return None;

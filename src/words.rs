@@ -307,6 +307,10 @@ pub fn clipped_for_summary(chars: usize) -> String {
     format!("\n[… {} characters left out …]\n", grouped(chars as u64))
 }
 
+/// What a summary request begins with. A reply that holds it repeats the request.
+pub const STOP_WORKING: &str =
+    "Stop working on the task. Write a summary of the conversation above for the assistant who";
+
 /// What a summariser is asked, as the last message of its request.
 pub fn summarize(
     rounds: Option<(u32, u32)>,
@@ -316,10 +320,9 @@ pub fn summarize(
     keep: &[String],
     instructions: Option<&str>,
 ) -> String {
-    let mut text = String::from("[undertext, not the user] ");
+    let mut text = format!("[undertext, not the user] {STOP_WORKING} ");
     text.push_str(
-        "Stop working on the task. Write a summary of the conversation above for the assistant who \
-         goes on with it and will no longer see it. Do not call tools; answer with the summary \
+        "goes on with it and will no longer see it. Do not call tools; answer with the summary \
          alone, without preamble.\n\nGive these sections, and leave out those that would be empty:\n\
          - Task: what was asked for, in the user's words where they matter.\n\
          - Done: what was accomplished, with the outcome of the calls that mattered.\n\
@@ -349,12 +352,7 @@ pub fn summarize(
     if let Some(focus) = focus {
         write!(text, "\n\nPay special attention to: {focus}").ok();
     }
-    if !keep.is_empty() {
-        text.push_str("\n\nThese must be in the summary, word for word:");
-        for item in keep {
-            write!(text, "\n- {item}").ok();
-        }
-    }
+    must_keep(&mut text, keep);
     if let Some(instructions) = instructions {
         write!(text, "\n\n{instructions}").ok();
     }
@@ -362,7 +360,7 @@ pub fn summarize(
 }
 
 /// What a combining request asks, before the texts.
-pub fn combine(texts: usize, max_words: u64, focus: Option<&str>) -> String {
+pub fn combine(texts: usize, max_words: u64, focus: Option<&str>, keep: &[String]) -> String {
     let mut text = format!(
         "[undertext, not the user] Below are {texts} summaries of one run, oldest first. Make one \
          summary of them for the assistant who goes on with the work and sees nothing else of it. \
@@ -372,7 +370,17 @@ pub fn combine(texts: usize, max_words: u64, focus: Option<&str>) -> String {
     if let Some(focus) = focus {
         write!(text, "\n\nPay special attention to: {focus}").ok();
     }
+    must_keep(&mut text, keep);
     text
+}
+
+fn must_keep(text: &mut String, keep: &[String]) {
+    if !keep.is_empty() {
+        text.push_str("\n\nThese must be in the summary, word for word:");
+        for item in keep {
+            write!(text, "\n- {item}").ok();
+        }
+    }
 }
 
 /// The first line of a summary that was made without a model.

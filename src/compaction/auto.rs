@@ -5,6 +5,8 @@
 //! stages are planned anew for what it does not cover. The ladder when a summary cannot be had: again
 //! with results clipped harder, the fallback model, and at last a skeleton, which needs no model.
 
+use crate::compaction::bands::Merged;
+use crate::compaction::gather::{Gathered, Job, Text, gather};
 use crate::compaction::trial::Trial;
 use crate::compaction::{
     Cause, Pass, Plan, bands, micro, skeleton, strategies, summary, superseded,
@@ -15,9 +17,6 @@ use crate::view::{Sizes, View};
 /// What a pass of this cause does next; `None` if nothing can be done.
 pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
     let sizes = view.sizes()?;
-    if let Cause::Tool { span, focus } = cause {
-        return summary::ask(view, *span, focus.as_deref()).map(Plan::Ask);
-    }
     let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
     stages(&mut trial, &sizes);
     let reached = trial.view().estimate().tokens <= sizes.target;
@@ -28,9 +27,9 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
         && (*cause != Cause::Recovery || !trial.is_empty());
     let span = summary::span(trial.view(), &sizes);
     if let Some(span) = span.filter(|_| may_summarize(view, cause, &sizes))
-        && let Some(purpose) = summary::ask(view, span, None)
+        && let Some(plan) = asked(view, cause, &cause.job(span))
     {
-        return Some(Plan::Ask(purpose));
+        return Some(plan);
     }
     let failed = view.ledger().pass_failures > 0;
     if failed && view.policy()?.compaction.auto.on_failure == OnFailure::Stop {
@@ -50,20 +49,49 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
     (!bare.is_empty()).then(|| lay(bare, cause))
 }
 
-/// The pass that lays a summary, with the stages for what it does not cover; `None` if the summary
-/// does not make the next request shorter.
-pub(super) fn with_summary(view: &View, cause: &Cause, reply: summary::Reply<'_>) -> Option<Plan> {
-    let sizes = view.sizes()?;
+/// What comes next on the way to a summary, up to the pass that lays it; `None` if it cannot be had.
+pub(super) fn asked(view: &View, cause: &Cause, job: &Job) -> Option<Plan> {
+    match gather(view, job) {
+        Gathered::Ask(purpose) => Some(Plan::Ask(purpose)),
+        Gathered::Failed { request, why } => Some(Plan::Failed { request, why }),
+        Gathered::Text(text) => Some(with_summary(view, cause, job, &text)),
+        Gathered::Waits | Gathered::Unavailable => None,
+    }
+}
+
+/// The pass that lays a summary, with the stages for what it does not cover. If the bands exceed
+/// their share with it, the text that replaces the oldest ones is asked for first.
+fn with_summary(view: &View, cause: &Cause, job: &Job, text: &Text) -> Plan {
+    let failed = |why: &str| Plan::Failed {
+        request: text.request,
+        why: why.to_owned(),
+    };
+    let Some(sizes) = view.sizes() else {
+        return failed("no settings");
+    };
     let mut trial = Trial::new(view, cause.origin(), cause.reason(view));
-    trial.lay("merge", bands::merge(view, &sizes, reply.text));
-    let layer = summary::layer(trial.view(), &sizes, reply);
+    let layer = summary::layer(view, &sizes, job, text);
     if !trial.lay("summary", Some(layer)) {
-        return None;
+        return failed("it is not shorter than what it covers");
+    }
+    if let Some(merge) = bands::due(view, &sizes, &text.text) {
+        match bands::merged(view, &sizes, &merge, job) {
+            Merged::Ask(purpose) => return Plan::Ask(purpose),
+            Merged::Layers(layers) => {
+                trial = Trial::new(view, cause.origin(), cause.reason(view));
+                let [first, second] = *layers;
+                if !trial.lay("merge", first) {
+                    trial.lay("merge", second);
+                }
+                let layer = summary::layer(trial.view(), &sizes, job, text);
+                trial.lay("summary", Some(layer));
+            }
+        }
     }
     if !matches!(cause, Cause::Tool { .. }) {
         stages(&mut trial, &sizes);
     }
-    Some(lay(trial, cause))
+    lay(trial, cause)
 }
 
 fn lay(trial: Trial, cause: &Cause) -> Plan {

@@ -2,24 +2,27 @@
 //!
 //! [`plan`] is looked at before every request. It sees the view and the time and nothing else, and
 //! says what comes next: ask a model for a summary, lay overlays, or note that a summary could not
-//! be had. Micro-compaction puts old results away, [`auto`] is the pipeline and the ladder when the
-//! estimate is over the trigger, [`summary`] chooses spans, [`verdict`] judges replies, [`skeleton`] needs no
-//! model. A plan is tried on a copy of the view, so that its sizes are the real ones.
+//! be had. Micro-compaction puts old results away, [`auto`] is the pipeline when the estimate is over
+//! the trigger, [`summary`] chooses spans, [`gather`] gets their texts, up a ladder of models, [`bands`]
+//! keeps them within their share, [`skeleton`] needs no model. A plan is tried on a copy of the view, so
+//! that its sizes are the real ones.
 
 pub mod auto;
 pub mod bands;
 pub mod carry;
+pub mod gather;
 pub mod micro;
 pub mod skeleton;
 pub mod strategies;
 pub mod summary;
 pub mod superseded;
-pub mod verdict;
 mod trial;
+mod verdict;
 
+use crate::compaction::gather::{Gathered, Job, gather};
 use crate::id::{EntryId, Span};
 use crate::overlay::{Layer, Origin, Size};
-use crate::transcript::{At, Purpose, Summarize};
+use crate::transcript::{At, Purpose};
 use crate::view::View;
 use crate::words;
 
@@ -69,10 +72,25 @@ pub fn plan(view: &View, now: At) -> Option<Plan> {
     if !policy.enabled {
         return None;
     }
-    if let Some(verdict) = verdict::verdict(view) {
-        return Some(verdict);
+    let due = Cause::of(view);
+    let granted = granted(view);
+    // A summary that was being asked for goes on, as long as it is still wanted.
+    if let Some(job) = gather::active(view) {
+        let wanted = match job.origin {
+            Origin::Tool => granted.is_some(),
+            Origin::Auto | Origin::Recovery | Origin::Micro | Origin::User => due.is_some(),
+        };
+        let plan = auto::asked(view, &Cause::of_job(&job), &job);
+        if let Some(plan) = plan.filter(|plan| wanted || !matches!(plan, Plan::Ask(_))) {
+            return Some(plan);
+        }
     }
-    if let Some(cause) = Cause::of(view)
+    if let Some(job) = granted
+        && let Some(plan) = auto::asked(view, &Cause::of_job(&job), &job)
+    {
+        return Some(plan);
+    }
+    if let Some(cause) = due
         && let Some(plan) = auto::plan(view, &cause)
     {
         return Some(plan);
@@ -87,8 +105,6 @@ pub enum Cause {
     Auto,
     /// The model asked for it, in a call that was granted.
     Tool {
-        /// What to summarise.
-        span: Span,
         /// What to preserve.
         focus: Option<String>,
     },
@@ -97,20 +113,37 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of the pass that is due; `None` if none is.
+    /// The cause of the pass that the pipeline makes now; `None` if it makes none.
     pub fn of(view: &View) -> Option<Self> {
-        let asks = |(span, focus): &(Span, Option<String>)| {
-            summary::ask(view, *span, focus.as_deref()).is_some()
-        };
-        if let Some((span, focus)) = granted(view).filter(asks) {
-            return Some(Self::Tool { span, focus });
-        }
         if refused_as_too_long(view) {
             return Some(Self::Recovery);
         }
         let auto = &view.policy()?.compaction.auto;
         let over = view.estimate().tokens > view.sizes()?.trigger;
         (auto.enabled && over).then_some(Self::Auto)
+    }
+
+    fn of_job(job: &Job) -> Self {
+        match job.origin {
+            Origin::Tool => Self::Tool {
+                focus: job.focus.clone(),
+            },
+            Origin::Recovery => Self::Recovery,
+            Origin::Auto | Origin::Micro | Origin::User => Self::Auto,
+        }
+    }
+
+    /// The summary of a span that it asks for.
+    fn job(&self, span: Span) -> Job {
+        Job {
+            origin: self.origin(),
+            span,
+            focus: match self {
+                Self::Tool { focus } => focus.clone(),
+                Self::Auto | Self::Recovery => None,
+            },
+            keep: Vec::new(),
+        }
     }
 
     /// The origin of the overlays that it leads to.
@@ -130,10 +163,8 @@ impl Cause {
                 let trigger = view.sizes().map_or(0, |sizes| sizes.trigger);
                 format!("{} of {trigger} tokens ({})", estimate.tokens, rule(view))
             }
-            Self::Tool {
-                focus: Some(focus), ..
-            } => format!("the model asked, focus: {focus}"),
-            Self::Tool { focus: None, .. } => "the model asked".to_owned(),
+            Self::Tool { focus: Some(focus) } => format!("the model asked, focus: {focus}"),
+            Self::Tool { focus: None } => "the model asked".to_owned(),
             Self::Recovery => "the provider refused the request as too long".to_owned(),
         }
     }
@@ -148,8 +179,8 @@ pub fn rule(view: &View) -> String {
     }
 }
 
-/// The compaction that the model was granted in the newest round and that is still due.
-fn granted(view: &View) -> Option<(Span, Option<String>)> {
+/// The summary that the model was granted in the newest round and that is still due.
+fn granted(view: &View) -> Option<Job> {
     let round = view.rounds().last().filter(|round| round.is_closed())?;
     let last = round.span()?.to;
     let ledger = view.ledger();
@@ -159,15 +190,16 @@ fn granted(view: &View) -> Option<(Span, Option<String>)> {
     }
     let mut granted = round.results.iter().flatten().filter_map(|result| {
         let grant = view.result(*result)?.facts.compact.as_ref()?;
-        Some((grant.granted.then_some(grant.span?)?, grant.focus.clone()))
+        let focus = grant.focus.clone();
+        Some(Cause::Tool { focus }.job(grant.granted.then_some(grant.span?)?))
     });
     granted.next()
 }
 
 /// What the model is told if the compaction that it was granted cannot be had.
 pub fn failure(view: &View) -> Option<String> {
-    let (span, focus) = granted(view)?;
-    let failed = summary::ask(view, span, focus.as_deref()).is_none();
+    let job = granted(view)?;
+    let failed = gather(view, &job) == Gathered::Unavailable;
     failed.then(|| words::compaction_failed("no summary could be had"))
 }
 
@@ -183,13 +215,4 @@ fn refused_as_too_long(view: &View) -> bool {
     };
     let fault = ledger.overflowed.filter(|fault| round.begins() < *fault);
     fault.is_some() && fault > ledger.recovered && fault > ledger.last_end
-}
-
-/// The summary that is being asked for, if the newest request is for one.
-fn asked_summary(view: &View) -> Option<(&crate::view::Asked, &Summarize)> {
-    let asked = view.ledger().asked.as_ref()?;
-    let Purpose::Summary(ask) = &asked.purpose else {
-        return None;
-    };
-    Some((asked, ask))
 }

@@ -1,43 +1,52 @@
-//! Whether a reply will do as a summary.
+//! Whether a reply will do as the text of a summary.
 //!
-//! A summary counts only if its reply was complete, not refused, not empty, not cut, and without calls.
-//! Otherwise nothing changes, and a note says why.
+//! It counts only if it was complete, not refused, not empty, not cut, and without calls. Otherwise
+//! nothing changes, and a note says why.
 
-use crate::compaction::summary::Reply;
-use crate::compaction::{Cause, Plan, asked_summary, auto};
-use crate::exchange::Ending;
+use crate::exchange::{Ending, Response};
+use crate::id::EntryId;
+use crate::overlay::Origin;
 use crate::transcript::Event;
-use crate::view::View;
+use crate::view::{Text, View};
+use crate::words;
 
-/// What becomes of the summary that was asked for last, once it is answered: it is laid, or a note
-/// says why it cannot be. `None` if none is waiting.
-pub fn verdict(view: &View) -> Option<Plan> {
-    let (asked, ask) = asked_summary(view)?;
-    let ledger = view.ledger();
-    let request = asked.request;
-    let settled = ledger.summary_failed == Some(request)
-        || ledger.overlay.is_some_and(|overlay| overlay > request);
-    if settled {
-        return None;
-    }
-    let failed = |why: String| Some(Plan::Failed { request, why });
-    let Some(response) = asked.response else {
-        let (class, again) = asked.fault?;
-        let message = asked
-            .fault_entry
-            .and_then(|entry| view.transcript().get(entry));
-        let message = match message.map(|entry| &entry.event) {
-            Some(Event::Fault(fault)) => fault.message.clone(),
-            Some(_) | None => String::new(),
-        };
-        // With a time to ask again the request is not over yet.
-        return if again.is_none() {
-            failed(format!("{}: {message}", class.word()))
-        } else {
-            None
-        };
+/// What became of the text that was asked for last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Newest {
+    /// It is not there yet.
+    Waits,
+    /// It will not do, and nothing says so yet.
+    Failed {
+        /// The request.
+        request: EntryId,
+        /// Why.
+        why: String,
+    },
+    /// It will do, or a note says that it will not; or nothing was asked for.
+    Settled,
+}
+
+/// What became of the text that was asked for last, by a person or not.
+pub(super) fn newest(view: &View, by_hand: bool) -> Newest {
+    let text = view.sought().texts().last();
+    // A person's request that was given up is no business of the loop's, nor the other way round.
+    let ours = |text: &&Text| (text.purpose.origin() == Origin::User) == by_hand;
+    let Some(text) = text.filter(|text| !text.failed).filter(ours) else {
+        return Newest::Settled;
     };
-    let reply = view.response(response)?;
+    let request = text.request;
+    let why = match text.response.and_then(|entry| view.response(entry)) {
+        Some(reply) => unsound(view, reply),
+        None => match fault(view, request) {
+            Some(why) => Some(why),
+            None => return Newest::Waits,
+        },
+    };
+    why.map_or(Newest::Settled, |why| Newest::Failed { request, why })
+}
+
+/// Why a reply will not do; `None` if it will.
+pub(super) fn unsound(view: &View, reply: &Response) -> Option<String> {
     let text = reply.text.trim();
     let why = match reply.ending {
         Ending::Cut => Some("cut"),
@@ -45,17 +54,30 @@ pub fn verdict(view: &View) -> Option<Plan> {
         Ending::Refused => Some("refused"),
         Ending::Complete if !reply.calls.is_empty() => Some("it calls tools"),
         Ending::Complete if text.is_empty() => Some("empty"),
+        Ending::Complete if text.contains(words::STOP_WORKING) => Some("it repeats the request"),
         Ending::Complete => None,
     };
     if let Some(why) = why {
-        return failed(why.to_owned());
+        return Some(why.to_owned());
     }
-    let sizes = view.sizes()?;
-    let (length, most) = (view.text_tokens(text), sizes.summary * 2);
-    if length > most {
-        return failed(format!("too long: {length} of {most} tokens"));
-    }
-    let cause = Cause::of(view).unwrap_or(Cause::Auto);
-    let laid = auto::with_summary(view, &cause, Reply { ask, text });
-    laid.or_else(|| failed("it is not shorter than what it covers".to_owned()))
+    // It is asked for less, and models count words badly.
+    let (length, most) = (view.text_tokens(text), view.sizes()?.summary * 2);
+    (length > most).then(|| format!("too long: {length} of {most} tokens"))
+}
+
+/// What ended a request without a reply; `None` as long as it may be asked again.
+fn fault(view: &View, request: EntryId) -> Option<String> {
+    let asked = view.ledger().asked.as_ref();
+    let asked = asked.filter(|asked| asked.request == request)?;
+    let (class, again) = asked.fault?;
+    let entry = asked
+        .fault_entry
+        .and_then(|entry| view.transcript().get(entry));
+    let message = match entry.map(|entry| &entry.event) {
+        Some(Event::Fault(fault)) => fault.message.as_str(),
+        Some(_) | None => "",
+    };
+    again
+        .is_none()
+        .then(|| format!("{}: {message}", class.word()))
 }

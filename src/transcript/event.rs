@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::exchange::{Response, ToolResult};
-use crate::id::{CallId, Digest, EntryId, RunId, Span};
+use crate::id::{CallId, Digest, EntryId, RunId};
 use crate::overlay::{Origin, Overlay};
-use crate::setup::{Role, Setup};
+use crate::setup::Setup;
+use crate::transcript::Purpose;
 
 /// What happened. The word in `type` is the variant's name in `lower_snake_case`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -170,73 +171,6 @@ pub struct Estimate {
     pub factor: u64,
     /// `base × factor / 1000`.
     pub tokens: u64,
-}
-
-/// What a request is for: by ids and values, all that its body needs besides entries and setup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Purpose {
-    /// The next round of the run. Only these count rounds.
-    Round,
-    /// A summary of raw entries.
-    Summary(Summarize),
-    /// One text from several.
-    Combine(Combine),
-    /// A better answer to a reply that did not fit.
-    Repair {
-        /// The reply.
-        response: EntryId,
-        /// What was wrong with it.
-        error: String,
-    },
-}
-
-/// What a summary request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Summarize {
-    /// The last entry that existed when it was planned.
-    pub as_of: EntryId,
-    /// Which model is asked.
-    pub model: Role,
-    /// The entries to summarise.
-    pub span: Span,
-    /// Which part of how many this is, from 1; absent: the only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<[u32; 2]>,
-    /// The longest result in it, in characters; longer ones are clipped.
-    pub clip: u64,
-    /// What to preserve.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub focus: Option<String>,
-    /// Texts that must be kept, word for word.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keep: Vec<String>,
-}
-
-/// What a combining request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Combine {
-    /// The last entry that existed when it was planned.
-    pub as_of: EntryId,
-    /// Which model is asked.
-    pub model: Role,
-    /// The texts to combine.
-    pub of: Vec<Source>,
-    /// The entries they cover together.
-    pub span: Span,
-    /// What to preserve.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub focus: Option<String>,
-}
-
-/// Where a text to combine stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// In a response to a summary request.
-    Response(EntryId),
-    /// In a summary that was laid.
-    Overlay(EntryId),
 }
 
 /// The body of a `started` entry. It is durable before the call's effect.

@@ -7,16 +7,17 @@
 mod entry;
 mod event;
 pub mod jsonl;
+mod purpose;
 pub mod turn;
 
 use std::sync::Arc;
 
 pub use entry::{At, Entry};
 pub use event::{
-    Attachment, BodyDigest, Check, Combine, End, Estimate, Event, Fault, FaultClass, Note, Parent,
-    Pin, Purpose, Reason, Request, Retract, Run, Source, Speaker, Started, Summarize, Torn, Totals,
-    Unknown, User,
+    Attachment, BodyDigest, Check, End, Estimate, Event, Fault, FaultClass, Note, Parent, Pin,
+    Reason, Request, Retract, Run, Speaker, Started, Torn, Totals, Unknown, User,
 };
+pub use purpose::{Combine, Purpose, Source, Summarize};
 
 use crate::id::EntryId;
 

@@ -13,9 +13,11 @@ mod ledger;
 mod messages;
 mod open;
 mod pieces;
+mod reach;
 mod reads;
 mod request;
 mod sizes;
+mod sought;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub use open::{Failure, FileState, Working};
 pub use reads::Standing;
 pub(crate) use sizes::SHORT_TEXT;
 pub use sizes::Sizes;
+pub use sought::{Sought, Text};
 
 use crate::exchange::{Message, Response, ToolResult};
 use crate::id::{CallId, EntryId, Span};
@@ -57,6 +60,7 @@ pub struct View {
     pins: BTreeMap<EntryId, bool>,
     working: Working,
     ledger: Ledger,
+    sought: Sought,
     aging: Aging,
     work: Work,
 }
@@ -143,6 +147,7 @@ impl View {
         let chars = self.pieces.chars();
         self.ledger
             .take(&entry, &self.transcript, &self.rounds, chars);
+        self.sought.take(&entry);
     }
 
     fn take_setup(&mut self, id: EntryId, setup: &Setup) {
@@ -320,6 +325,11 @@ impl View {
     /// What the run has used and how its requests went.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// The texts that models were asked for and that no summary holds yet.
+    pub fn sought(&self) -> &Sought {
+        &self.sought
     }
 
     /// What micro-compaction may put away.

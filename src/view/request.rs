@@ -54,7 +54,7 @@ impl View {
     }
 
     /// The bytes of a request that is not for a round.
-    fn asked_bytes(&self, purpose: &Purpose) -> Option<Vec<u8>> {
+    pub(super) fn asked_bytes(&self, purpose: &Purpose) -> Option<Vec<u8>> {
         match purpose {
             Purpose::Round => None,
             Purpose::Summary(ask) => self.asked_body(ask.model, &self.summary_messages(ask)),
@@ -138,7 +138,7 @@ impl View {
         let text = words::summarize(
             self.round_numbers(ask.span),
             ask.part,
-            self.summary_words(),
+            ask.words.unwrap_or_else(|| self.summary_words()),
             ask.focus.as_deref(),
             &ask.keep,
             policy.and_then(|policy| policy.instructions.as_deref()),
@@ -155,7 +155,12 @@ impl View {
             .iter()
             .filter_map(|source| self.source_text(*source))
             .collect();
-        let mut text = words::combine(texts.len(), self.summary_words(), ask.focus.as_deref());
+        let mut text = words::combine(
+            texts.len(),
+            ask.words.unwrap_or_else(|| self.summary_words()),
+            ask.focus.as_deref(),
+            &ask.keep,
+        );
         for (place, part) in texts.iter().enumerate() {
             write!(
                 text,

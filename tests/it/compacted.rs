@@ -184,7 +184,10 @@ fn rungs(entries: &[Arc<Entry>]) -> String {
         match &entry.event {
             Event::Request(request) => {
                 if let Purpose::Summary(ask) = &request.purpose {
-                    writeln!(said, "ask {:?}, clip {}", ask.model, ask.clip).unwrap();
+                    let part = ask
+                        .part
+                        .map_or_else(String::new, |[part, of]| format!(", part {part} of {of}"));
+                    writeln!(said, "ask {:?}, clip {}{part}", ask.model, ask.clip).unwrap();
                 }
             }
             Event::Note(Note::SummaryFailed { why, .. }) => {
@@ -226,7 +229,7 @@ fn the_ladder_ends_with_a_summary_that_needs_no_model() {
     auto: hints
     auto: hints
     auto: hints
-    ask Summary, clip 120
+    ask Summary, clip 1000, part 1 of 2
     failed: empty
     auto: skeleton, by rules
     "#);

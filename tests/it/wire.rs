@@ -352,13 +352,11 @@ fn a_summary_without_a_model() {
 #[test]
 fn a_summary_is_asked_for() {
     let purpose = Purpose::Summary(Summarize {
-        as_of: EntryId(13),
-        model: Role::Summary,
-        span: span(4, 10),
         part: Some([1, 2]),
         clip: 30,
         focus: Some("escapes".to_owned()),
         keep: vec!["src/parse.rs".to_owned()],
+        ..Summarize::new(EntryId(13), span(4, 10))
     });
     assert_snapshot!(body(&at_work(), &purpose), @r#"
     {"model":"scripted","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":900,"tools":[
@@ -379,22 +377,13 @@ fn a_summary_is_asked_for() {
 fn summaries_are_combined() {
     let mut draft = at_work();
     let laid = draft.overlay(summarised(&draft, span(4, 7)));
-    let request = draft.request(Purpose::Summary(Summarize {
-        as_of: laid,
-        model: Role::Summary,
-        span: span(8, 10),
-        part: None,
-        clip: 4000,
-        focus: None,
-        keep: Vec::new(),
-    }));
+    let request = draft.request(Purpose::Summary(Summarize::new(laid, span(8, 10))));
     let response = draft.response(request, "Done: the parser was mended.", &[], &[]);
+    let of = vec![Source::Overlay(laid), Source::Response(response)];
     let purpose = Purpose::Combine(Combine {
-        as_of: response,
         model: Role::Main,
-        of: vec![Source::Overlay(laid), Source::Response(response)],
-        span: span(4, 10),
         focus: Some("escapes".to_owned()),
+        ..Combine::new(response, span(4, 10), of)
     });
     assert_snapshot!(body(&draft, &purpose), @r#"
     {"model":"scripted","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":900,"tools":[

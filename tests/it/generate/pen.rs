@@ -205,21 +205,10 @@ impl Pen {
         let as_of = EntryId(self.draft.next().0 - 1);
         let span = Span::new(EntryId(3), as_of);
         match which % 3 {
-            0 => Purpose::Summary(Summarize {
-                as_of,
-                model: Role::Summary,
-                span,
-                part: None,
-                clip: 4_000,
-                focus: None,
-                keep: Vec::new(),
-            }),
+            0 => Purpose::Summary(Summarize::new(as_of, span)),
             1 => Purpose::Combine(Combine {
-                as_of,
                 model: Role::Main,
-                of: vec![Source::Response(as_of)],
-                span,
-                focus: None,
+                ..Combine::new(as_of, span, vec![Source::Response(as_of)])
             }),
             _ => Purpose::Repair {
                 response: as_of,

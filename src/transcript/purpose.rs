@@ -1,0 +1,158 @@
+//! What a request is for, and what its text is asked to say.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{EntryId, Span};
+use crate::overlay::Origin;
+use crate::setup::Role;
+
+/// What a request is for: by ids and values, all that its body needs besides entries and setup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Purpose {
+    /// The next round of the run. Only these count rounds.
+    Round,
+    /// A summary of raw entries.
+    Summary(Summarize),
+    /// One text from several.
+    Combine(Combine),
+    /// A better answer to a reply that did not fit.
+    Repair {
+        /// The reply.
+        response: EntryId,
+        /// What was wrong with it.
+        error: String,
+    },
+}
+
+impl Purpose {
+    /// Who asked for it; a round is the loop's own.
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::Summary(ask) => ask.origin,
+            Self::Combine(ask) => ask.origin,
+            Self::Round | Self::Repair { .. } => Origin::Auto,
+        }
+    }
+}
+
+/// What a summary request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summarize {
+    /// The last entry that existed when it was planned.
+    pub as_of: EntryId,
+    /// Which model is asked.
+    pub model: Role,
+    /// The entries to summarise.
+    pub span: Span,
+    /// Which part of how many this is, from 1; absent: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[u32; 2]>,
+    /// The longest result in it, in characters; longer ones are clipped.
+    pub clip: u64,
+    /// What to preserve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+    /// Texts that must be kept, word for word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// Who asked for it; absent: the pipeline.
+    #[serde(default = "auto", skip_serializing_if = "is_auto")]
+    pub origin: Origin,
+    /// The entries that all parts cover together; absent: those of `span`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Span>,
+    /// The summaries in whose place the text is to stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<EntryId>,
+    /// The most words of the text; absent: three quarters of a summary's share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<u64>,
+}
+
+fn auto() -> Origin {
+    Origin::Auto
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+fn is_auto(origin: &Origin) -> bool {
+    *origin == Origin::Auto
+}
+
+impl Summarize {
+    /// A request for a summary of a span, planned when this was the last entry.
+    pub fn new(as_of: EntryId, span: Span) -> Self {
+        Self {
+            as_of,
+            model: Role::Summary,
+            span,
+            part: None,
+            clip: 4000,
+            focus: None,
+            keep: Vec::new(),
+            origin: Origin::Auto,
+            whole: None,
+            replaces: Vec::new(),
+            words: None,
+        }
+    }
+}
+
+/// What a combining request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Combine {
+    /// The last entry that existed when it was planned.
+    pub as_of: EntryId,
+    /// Which model is asked.
+    pub model: Role,
+    /// The texts to combine.
+    pub of: Vec<Source>,
+    /// The entries they cover together.
+    pub span: Span,
+    /// What to preserve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+    /// Texts that must be kept, word for word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// Who asked for it; absent: the pipeline.
+    #[serde(default = "auto", skip_serializing_if = "is_auto")]
+    pub origin: Origin,
+    /// The entries that the parts of the summary cover in the end; absent: those of `span`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Span>,
+    /// The most words of the text; absent: three quarters of a summary's share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<u64>,
+}
+
+impl Combine {
+    /// A request for one text in place of several, planned when this was the last entry.
+    pub fn new(as_of: EntryId, span: Span, of: Vec<Source>) -> Self {
+        Self {
+            as_of,
+            model: Role::Summary,
+            of,
+            span,
+            focus: None,
+            keep: Vec::new(),
+            origin: Origin::Auto,
+            whole: None,
+            words: None,
+        }
+    }
+}
+
+/// Where a text to combine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// In a response to a summary request.
+    Response(EntryId),
+    /// In a summary that was laid.
+    Overlay(EntryId),
+}
