@@ -221,7 +221,6 @@ fn play(seed: u64, rounds: u32, fails: usize, policy: Policy) -> Spent {
         .sum();
     let room = view.sizes().unwrap().room;
     let most = 2 * spent.raw.div_ceil(room / 2);
-    println!("seed {seed}: {spent:?}, at most {most} passes");
     assert!(spent.read <= 2 * spent.raw, "{spent:?}");
     assert!(spent.passes <= most, "{spent:?}, at most {most}");
     spent
@@ -241,4 +240,17 @@ fn a_run_of_five_thousand_rounds_finishes_whatever_its_summaries_are() {
         let occurs = spent.laid.keys().any(|key| key.starts_with(laid));
         assert!(occurs, "{laid}: {spent:?}");
     }
+}
+
+#[test]
+fn without_a_single_summary_a_run_goes_on_by_skeletons() {
+    let mut policy = Policy::default();
+    policy.limits.rounds = None;
+    let spent = play(2, 300, 10, policy);
+    assert_eq!(spent.read, 0, "{spent:?}");
+    assert!(
+        spent.laid.keys().all(|key| key.starts_with("skeleton")),
+        "{spent:?}"
+    );
+    assert!(spent.passes > 0, "{spent:?}");
 }

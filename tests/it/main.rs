@@ -12,6 +12,7 @@ mod map;
 mod documents;
 #[cfg(test)]
 mod draft;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod generate;
