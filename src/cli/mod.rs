@@ -329,6 +329,9 @@ pub(crate) struct DemoArgs {
     /// Leave the workspace where it is
     #[arg(long)]
     pub(crate) keep: bool,
+    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(help = "Change one setting of limits or compaction, such as compaction.enabled=false")]
+    pub(crate) set: Vec<String>,
     /// Write the same transcript every time, into this file
     #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["transcripts", "keep"])]
     pub(crate) golden: Option<PathBuf>,

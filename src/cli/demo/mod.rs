@@ -31,7 +31,7 @@ use undertext::hands;
 use undertext::id::RunId;
 use undertext::model::offline::Offline;
 use undertext::record::{Clock, Durability, FileStorage, Recorder};
-use undertext::setup::Setup;
+use undertext::setup::{Policy, Setup};
 use undertext::transcript::{At, FORMAT, Reason, Run};
 use undertext::view::Sizes;
 
@@ -63,6 +63,12 @@ pub(crate) fn run(
         .settings()
         .sources(&process.environment, Sections::default());
     let settings = config::load(&settings)?;
+    let heard = |set: &&String| !set.starts_with("compaction.") && !set.starts_with("limits.");
+    if let Some(set) = args.set.iter().find(heard) {
+        let text = format!("a demo has its own settings but for compaction and limits: {set}");
+        return Err(Failure::usage(text));
+    }
+    let policy = play::policy(&args.set)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -79,7 +85,7 @@ pub(crate) fn run(
         };
         let site = site.map_err(unfinished)?;
         let stage = Stage::new(args, process, &settings, site)?;
-        let exit = stage.play(&mut signals, term).await?;
+        let exit = stage.play(policy, &mut signals, term).await?;
         stage.strike(args, program, term)?;
         Ok(exit)
     });
@@ -129,11 +135,17 @@ impl Stage {
     }
 
     /// Runs the agent, telling what happens, and holds the result against what was promised.
-    async fn play(&self, signals: &mut Signals, term: &mut Term) -> Result<Exit, Failure> {
+    async fn play(
+        &self,
+        policy: Policy,
+        signals: &mut Signals,
+        term: &mut Term,
+    ) -> Result<Exit, Failure> {
         let served = Offline::serve().await.map_err(|error| {
             unfinished(anyhow::Error::new(error).context("cannot serve the offline model"))
         })?;
-        let agent = play::agent(&self.site, &self.clock, &served.base_url).map_err(unfinished)?;
+        let agent =
+            play::agent(&self.site, &self.clock, &served.base_url, policy).map_err(unfinished)?;
         let mut recorder = self.recorder()?;
         self.opening(agent.setup(), term)?;
         let (finished, stopped) = watched(&agent, &mut recorder, signals, term).await?;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures::stream::BoxStream;
 use undertext::agent::Agent;
+use undertext::config::{self, ConfigError};
 use undertext::hands::Hands;
 use undertext::instructions::{Instructions, Sources};
 use undertext::model::{Ask, Client, ClientError, Delta, Endpoint, Model, Timeouts, offline};
 use undertext::record::Clock;
-use undertext::setup::{self, Api, EstimateRule, Models, Parameters, Policy, Profile, Setup, Wire};
+use undertext::setup::{self, Api, Models, Parameters, Policy, Profile, Setup, Wire};
 use undertext::tools::Toolbox;
 
 use crate::cli::demo::site::Site;
@@ -22,7 +23,12 @@ and nothing that need not be changed.";
 const THINKS_MS: u64 = 1_700;
 
 /// The agent of a demo, which works at this site and asks the model at this address.
-pub(crate) fn agent(site: &Site, clock: &Clock, base_url: &str) -> Result<Agent, ClientError> {
+pub(crate) fn agent(
+    site: &Site,
+    clock: &Clock,
+    base_url: &str,
+    policy: Policy,
+) -> Result<Agent, ClientError> {
     let endpoint = Endpoint {
         base_url: base_url.to_owned(),
         api_key: None,
@@ -43,7 +49,7 @@ pub(crate) fn agent(site: &Site, clock: &Clock, base_url: &str) -> Result<Agent,
         agents_md: true,
     });
     let toolbox = Toolbox::builtin().with_skills(told.skills);
-    Ok(Agent::new(setup(told.text), Arc::new(model), toolbox).with_hands(hands))
+    Ok(Agent::new(setup(told.text, policy), Arc::new(model), toolbox).with_hands(hands))
 }
 
 /// A model that moves a clock that stands still.
@@ -61,7 +67,7 @@ impl Model for Paced {
 }
 
 /// The settings of the run.
-fn setup(instructions: String) -> Setup {
+fn setup(instructions: String, policy: Policy) -> Setup {
     let wire = Wire {
         instructions,
         tools: Vec::new(),
@@ -71,10 +77,7 @@ fn setup(instructions: String) -> Setup {
             fallback: None,
         },
     };
-    Setup {
-        wire,
-        policy: policy(),
-    }
+    Setup { wire, policy }
 }
 
 /// The model as its server declares it.
@@ -88,14 +91,20 @@ fn model() -> setup::Model {
     }
 }
 
-/// The trigger of the demo, in tokens: a part of the usual one for such a window, so that a short run
-/// shows what a long one does.
-const TRIGGER: u64 = 14_000;
+/// What a demo's settings are besides the usual ones: tokens of four characters, as its model counts
+/// them, and a trigger that is a part of the usual one for such a window, so that a short run shows
+/// what a long one does.
+const SET: [&str; 2] = [
+    "compaction.estimate=chars",
+    "compaction.auto.token_threshold=14000",
+];
 
-/// The usual policy but for its trigger, with tokens of four characters, as the model counts them.
-fn policy() -> Policy {
-    let mut policy = Policy::default();
-    policy.compaction.estimate = EstimateRule::Chars;
-    policy.compaction.auto.token_threshold = TRIGGER;
-    policy
+/// The policy of the run: the usual one, what a demo sets, and what a person sets on top.
+pub(crate) fn policy(set: &[String]) -> Result<Policy, ConfigError> {
+    let own = SET.map(str::to_owned).into_iter();
+    let sources = config::Sources {
+        set: own.chain(set.iter().cloned()).collect(),
+        ..config::Sources::default()
+    };
+    Ok(config::load(&sources)?.policy)
 }

@@ -56,7 +56,7 @@ async fn played(seed: u64) -> Outcome {
     let mut recorder = Recorder::create(storage, clock.clone(), run).unwrap();
     let served = Offline::serve().await.unwrap();
     let relay = Relay::to(&served.base_url).await;
-    let agent = play::agent(&site, &clock, &relay.base_url).unwrap();
+    let agent = play::agent(&site, &clock, &relay.base_url, play::policy(&[]).unwrap()).unwrap();
     let task = Task::new(play::TASK);
     let finished = agent
         .run(&mut recorder, Some(task), &CancellationToken::new())
