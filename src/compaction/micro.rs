@@ -9,7 +9,6 @@ use crate::meter::Chars;
 use crate::overlay::{Form, Layer, Origin, Size, Stub};
 use crate::transcript::At;
 use crate::view::{Candidate, View};
-use crate::words;
 
 /// What micro-compaction sees when it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +82,8 @@ pub fn plan(view: &View, now: At) -> Option<Pass> {
         },
         reason: format!(
             "{} of {} tokens{}",
-            words::grouped(look.gain),
-            words::grouped(look.needed),
+            look.gain,
+            look.needed,
             if look.cold { ", cache is cold" } else { "" }
         ),
     };
