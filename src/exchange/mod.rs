@@ -7,7 +7,9 @@
 mod message;
 mod response;
 mod tool;
+mod arguments;
 
+pub use arguments::{arguments, normalised};
 pub use message::{Message, SentCall};
 pub use response::{Ending, Reasoning, Response, ResponseTime, ToolCall, Usage};
 pub use tool::{Clipped, Effect, Facts, FileRead, FileWritten, Grant, Hint, Status, Supersession};

@@ -110,8 +110,8 @@ pub enum Treatment {
 /// How a later call of a tool makes an earlier one superfluous, as data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Supersession {
-    /// The argument that says what a call reads; calls with equal values are compared. Absent:
-    /// all arguments together.
+    /// The argument that says what a call reads; calls with equal values are compared, if all they
+    /// say beside it and the range is equal too. Absent: all arguments together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The arguments that hold the first line and the number of lines of a range, by which one

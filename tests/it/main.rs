@@ -35,6 +35,8 @@ mod micro;
 #[cfg(test)]
 mod compacted;
 #[cfg(test)]
+mod superseding;
+#[cfg(test)]
 mod recalled;
 #[cfg(test)]
 mod kept;
