@@ -53,6 +53,9 @@ impl Agent {
             None => self.request(recorder, &ask.purpose, &body)?,
         };
         recorder.sync()?;
+        if ask.again.is_none() {
+            self.planned(recorder, &ask.purpose);
+        }
         let kind = if ask.purpose == Purpose::Round {
             "round"
         } else {

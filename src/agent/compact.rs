@@ -1,10 +1,12 @@
-//! Recording what compaction decided.
+//! Recording what compaction decided, and telling of it.
 
-use crate::agent::{Agent, AgentError, plan_name};
-use crate::compaction::{Pass, Plan};
-use crate::overlay::{Layer, Origin, Overlay};
+use crate::agent::{Agent, AgentError, Progress, plan_name};
+use crate::compaction::notice::{Failed, Laid, Notice, Planned, Shape};
+use crate::compaction::{self, Pass, Plan};
+use crate::id::EntryId;
+use crate::overlay::{Origin, Overlay};
 use crate::record::Recorder;
-use crate::transcript::{Event, Note};
+use crate::transcript::{Event, Note, Purpose};
 
 impl Agent {
     /// Lays the overlays of a pass, or notes that a summary could not be had.
@@ -12,38 +14,28 @@ impl Agent {
         let span = tracing::info_span!("compaction", plan = plan_name(&plan));
         let _entered = span.enter();
         match plan {
-            Plan::Lay(pass) => self.lay(recorder, pass),
+            Plan::Lay(pass) => self.lay(recorder, pass).map(|_| ()),
             Plan::Failed { request, why } => {
-                tracing::warn!(request = request.0, why, "auto_compact failed");
-                let note = Note::SummaryFailed { request, why };
-                self.record(recorder, Event::Note(note)).map(|_| ())
+                let note = Note::SummaryFailed {
+                    request,
+                    why: why.clone(),
+                };
+                self.record(recorder, Event::Note(note))?;
+                let next = compaction::plan(recorder.view(), recorder.now());
+                let failed = Failed::of(recorder.view(), request, &why, next.as_ref());
+                self.notice(&Notice::Failed(failed));
+                Ok(())
             }
             // These are steps of their own: `step::next` turns them into an ask or a stop.
             Plan::Ask(_) | Plan::Stop => Ok(()),
         }
     }
 
-    fn lay(&self, recorder: &mut Recorder, pass: Pass) -> Result<(), AgentError> {
+    /// Lays the overlays of a pass, tells of it, and returns the first.
+    pub(super) fn lay(&self, recorder: &mut Recorder, pass: Pass) -> Result<EntryId, AgentError> {
         let first = recorder.view().transcript().next_id();
+        let before = Shape::of(recorder.view());
         for draft in pass.drafts {
-            let (before, after) = (draft.size.before, draft.size.after);
-            let covered = covered(&draft.layer);
-            match pass.origin {
-                Origin::Micro => {
-                    tracing::info!(results = covered, before, after, "micro_compact triggered");
-                }
-                Origin::Auto | Origin::Tool | Origin::Recovery | Origin::User => {
-                    let (origin, rule) = (pass.origin.word(), draft.rule);
-                    tracing::info!(
-                        origin,
-                        rule,
-                        covered,
-                        before,
-                        after,
-                        "auto_compact triggered"
-                    );
-                }
-            }
             let overlay = Overlay {
                 origin: pass.origin,
                 rule: draft.rule.to_owned(),
@@ -59,19 +51,69 @@ impl Agent {
                 "an overlay makes requests shorter"
             );
         }
-        Ok(())
+        if let Some(laid) = Laid::of(recorder.view(), first, before) {
+            self.notice(&Notice::Laid(laid));
+        }
+        Ok(first)
+    }
+
+    /// Tells of a request that was recorded, if it asks for a summary.
+    pub(super) fn planned(&self, recorder: &Recorder, purpose: &Purpose) {
+        if let Some(planned) = Planned::of(recorder.view(), purpose) {
+            self.notice(&Notice::Planned(planned));
+        }
+    }
+
+    /// Tells the listeners and the log of a compaction.
+    pub(super) fn notice(&self, notice: &Notice) {
+        log(notice);
+        self.tell(|| Progress::Compaction(notice.clone()));
     }
 }
 
-/// How much a layer covers, in contents or entries.
-fn covered(layer: &Layer) -> u64 {
-    match layer {
-        Layer::Stub(stub) => (stub.results.len() + stub.arguments.len()) as u64,
-        Layer::Hide(hide) => {
-            (hide.calls.len() + hide.reasoning.len() + hide.attachments.len() + hide.rounds.len())
-                as u64
+/// Writes a notice into the log.
+fn log(notice: &Notice) {
+    match notice {
+        Notice::Planned(Planned {
+            origin,
+            model,
+            span,
+            tokens,
+            ..
+        }) => {
+            let origin = origin.word();
+            tracing::info!(origin, %model, %span, tokens, "auto_compact planned");
         }
-        Layer::Summary(summary) => summary.span.entries(),
-        Layer::Show(show) => show.calls.len() as u64,
+        Notice::Laid(laid) => {
+            let (origin, pass) = (laid.origin.word(), laid.pass.0);
+            let (overlays, results) = (laid.overlays.len(), laid.results);
+            let (before, after) = (laid.before.tokens, laid.after.tokens);
+            let (entries_before, entries_after) = (laid.before.entries, laid.after.entries);
+            match laid.origin {
+                Origin::Micro => {
+                    tracing::info!(pass, results, before, after, "micro_compact triggered");
+                }
+                Origin::Auto | Origin::Tool | Origin::Recovery | Origin::User => tracing::info!(
+                    origin,
+                    pass,
+                    overlays,
+                    results,
+                    entries_before,
+                    entries_after,
+                    before,
+                    after,
+                    "auto_compact triggered"
+                ),
+            }
+        }
+        Notice::Failed(Failed {
+            request,
+            why,
+            next,
+            model,
+        }) => {
+            let (request, next) = (request.0, next.word());
+            tracing::warn!(request, why, next, model, "auto_compact failed");
+        }
     }
 }

@@ -20,6 +20,7 @@ use tracing::Instrument as _;
 
 pub use task::Task;
 
+use crate::compaction::notice::Notice;
 use crate::compaction::{Plan, micro};
 use crate::hands::Hands;
 use crate::id::EntryId;
@@ -74,6 +75,8 @@ pub enum Progress {
         /// The piece.
         delta: Delta,
     },
+    /// The context is compacted: planned, laid or failed.
+    Compaction(Notice),
 }
 
 /// A run cannot go on.

@@ -20,6 +20,7 @@ mod task;
 mod lock;
 pub(crate) mod changes;
 mod outputs;
+mod notice;
 mod report;
 mod ending;
 pub(crate) mod run;

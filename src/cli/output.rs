@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
+use undertext::compaction::notice::Notice;
 use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
@@ -43,6 +44,8 @@ pub(crate) enum Told {
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<u64>,
     },
+    /// The context is compacted.
+    Notice(Notice),
     /// The last line.
     Totals {
         /// The run.
@@ -141,7 +144,7 @@ fn run(generator: &mut SchemaGenerator) -> Schema {
     );
     json_schema!({
         "description": "First `start`, last `totals`; between them the transcript's entries as \
-            they are recorded, with `delta` and `progress`.",
+            they are recorded, with `delta`, `progress` and `notice`.",
         "anyOf": [told, entry]
     })
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use undertext::agent::Progress;
+use undertext::compaction::notice::Notice;
 use undertext::id::{CallId, EntryId};
 use undertext::model::Delta;
 use undertext::record::{Clock, Recorder, Stopwatch};
@@ -14,7 +15,7 @@ use undertext::transcript::{Entry, Event, Note, Purpose, jsonl};
 
 use crate::cli::output::{Piece, Told};
 use crate::cli::term::{Look, Term};
-use crate::cli::{amount, brief};
+use crate::cli::{amount, brief, notice};
 
 /// What people are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ enum People {
     Little,
     /// What is worth a line.
     Lines,
+    /// The same, and what is only planned.
+    All,
     /// The same, with a line about what goes on now.
     Live,
 }
@@ -40,6 +43,8 @@ pub(crate) struct Report<'a> {
     trigger: Option<u64>,
     /// A reply without calls is checked.
     checks: bool,
+    /// What is asked for is a summary.
+    summarizes: bool,
     /// Calls that are not answered yet.
     open: VecDeque<(CallId, String)>,
     /// What is going on, and since when.
@@ -53,10 +58,10 @@ impl<'a> Report<'a> {
         let clock = recorder.clock().clone();
         let view = recorder.view();
         Self {
-            people: if live && term.is_live() {
-                People::Live
-            } else {
-                People::Lines
+            people: match (live, term.is_live()) {
+                (true, true) => People::Live,
+                (true, false) => People::Lines,
+                (false, _) => People::All,
             },
             since: clock.stopwatch(),
             clock,
@@ -67,6 +72,7 @@ impl<'a> Report<'a> {
             tokens: view.estimate().tokens,
             trigger: view.setup().map(brief::trigger),
             checks: view.policy().is_some_and(|policy| policy.check.is_some()),
+            summarizes: false,
             open: VecDeque::new(),
             doing: String::new(),
         }
@@ -94,6 +100,7 @@ impl<'a> Report<'a> {
         match progress {
             Progress::Entry(entry) => self.entry(entry),
             Progress::Delta { request, delta } => self.delta(*request, delta),
+            Progress::Compaction(told) => self.compaction(told),
         }
     }
 
@@ -115,6 +122,7 @@ impl<'a> Report<'a> {
                     self.tokens = request.estimate.tokens;
                 }
                 let is_round = request.purpose == Purpose::Round;
+                self.summarizes = !is_round;
                 self.begin(if is_round { "asking" } else { "summarizing" });
                 self.progress()?;
             }
@@ -133,20 +141,14 @@ impl<'a> Report<'a> {
                 self.open.retain(|(call, _)| *call != result.call);
                 self.next_call()?;
             }
-            Event::Overlay(laid) => {
-                self.say(Look::Plain, &brief::overlay(entry.id, laid));
-                self.tokens = laid.size.after;
-            }
+            // A line is told of its pass.
+            Event::Overlay(laid) => self.tokens = laid.size.after,
             // One that is not asked again is told at the end.
             Event::Fault(fault) if fault.wait_ms.is_some() => {
                 self.say(Look::Bad, &brief::fault(entry.id, fault));
                 self.begin("waiting");
             }
-            Event::Note(note) => {
-                let passed = matches!(note, Note::Check(check) if check.passed);
-                let look = if passed { Look::Faint } else { Look::Bad };
-                self.say(look, &brief::note(note));
-            }
+            Event::Note(note) => self.note(note),
             Event::User(said) => {
                 for text in brief::clipped(said, self.task_chars) {
                     self.say(Look::Bad, &text);
@@ -165,6 +167,38 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
+    fn note(&mut self, note: &Note) {
+        let look = match note {
+            // It is told with what is done then.
+            Note::SummaryFailed { .. } => return,
+            Note::Check(check) if check.passed => Look::Faint,
+            Note::Warning { .. }
+            | Note::Torn(_)
+            | Note::Damage { .. }
+            | Note::Hook { .. }
+            | Note::Check(_) => Look::Bad,
+        };
+        self.say(look, &brief::note(note));
+    }
+
+    /// Shows what a compaction comes to.
+    fn compaction(&mut self, told: &Notice) -> io::Result<()> {
+        self.object(&Told::Notice(told.clone()))?;
+        match told {
+            Notice::Planned(planned) => {
+                self.doing = notice::asks(planned);
+                if self.people == People::All {
+                    self.say(Look::Plain, &notice::line(told));
+                }
+            }
+            Notice::Laid(_) => self.say(Look::Plain, &notice::line(told)),
+            Notice::Failed(_) if self.people == People::Little => {}
+            Notice::Failed(_) => self.say(Look::Bad, &notice::line(told)),
+        }
+        self.tick();
+        Ok(())
+    }
+
     fn delta(&mut self, request: EntryId, delta: &Delta) -> io::Result<()> {
         let (piece, doing) = match delta {
             Delta::Text(text) => (Piece::Text(text.clone()), "writing"),
@@ -173,7 +207,7 @@ impl<'a> Report<'a> {
             Delta::Reply(_) | Delta::Fault(_) => return Ok(()),
         };
         self.object(&Told::Delta { request, piece })?;
-        if self.doing != doing {
+        if self.doing != doing && !self.summarizes {
             self.begin(doing);
             self.tick();
         }

@@ -12,6 +12,7 @@ pub mod bands;
 pub mod carry;
 pub mod gather;
 pub mod micro;
+pub mod notice;
 pub mod skeleton;
 pub mod strategies;
 pub mod summary;

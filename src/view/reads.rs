@@ -105,6 +105,13 @@ impl View {
         live
     }
 
+    /// The number of entries of the conversation that still read: what was said, replies, results.
+    pub fn reading(&self) -> u64 {
+        let parts = self.pieces.list().iter().map(|piece| &piece.part);
+        let reads = |part: &&Part| matches!(part, Part::User | Part::Assistant | Part::Result(_));
+        parts.filter(reads).count() as u64
+    }
+
     /// The summaries in place, in the order they are read.
     pub fn summaries(&self) -> Vec<Standing<'_>> {
         let places = self.bands.places().into_iter();

@@ -375,7 +375,7 @@ fn the_events_of_an_agent_are_its_entries_and_deltas() {
         .iter()
         .filter_map(|progress| match progress {
             Progress::Entry(entry) => Some(entry.id),
-            Progress::Delta { .. } => None,
+            Progress::Delta { .. } | Progress::Compaction(_) => None,
         })
         .collect();
     let recorded: Vec<_> = scene::entries(&storage)[1..]

@@ -37,6 +37,8 @@ mod compacted;
 #[cfg(test)]
 mod superseding;
 #[cfg(test)]
+mod notices;
+#[cfg(test)]
 mod recalled;
 #[cfg(test)]
 mod kept;

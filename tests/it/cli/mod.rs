@@ -16,6 +16,7 @@ mod settings_page;
 mod offline;
 mod output;
 mod jobs;
+mod notices;
 mod tools;
 
 use std::fs;
