@@ -152,7 +152,7 @@ fn a_summary_that_fails_is_told_with_what_is_done_then() {
     laid, Auto, None, 1 results, 0 + 23 → 0 + 23
     laid, Auto, None, 1 results, 0 + 25 → 0 + 25
     laid, Auto, None, 1 results, 0 + 27 → 0 + 27
-    planned, Auto, rounds 1 to 13
+    planned, Auto, rounds 1 to 9
     failed, cut, Rules None
     laid, Auto, Some(Rules), 0 results, 0 + 29 → 1 + 3
     "#);
