@@ -38,10 +38,9 @@ impl View {
             span: Span::new(ask.span.from, EntryId::default()),
             ..ask.clone()
         };
-        let empty = Chars {
-            all: self.chars_asked(&nothing).all + SPARE,
-            ..self.chars_asked(&nothing)
-        };
+        let around = self.asked_bytes(&Purpose::Summary(nothing));
+        let mut empty = Chars::of(&around.unwrap_or_default());
+        empty.all += SPARE;
         let clip = usize::try_from(ask.clip).unwrap_or(usize::MAX);
         let (mut read, mut end) = (empty, None);
         for (unit, last) in self.units(ask.span) {
@@ -83,11 +82,5 @@ impl View {
             };
             Some((Span::new(item.entry, item.entry), last))
         })
-    }
-
-    /// The characters of a request with what stands around the entries to read.
-    fn chars_asked(&self, ask: &Summarize) -> Chars {
-        let bytes = self.asked_bytes(&Purpose::Summary(ask.clone()));
-        Chars::of(&bytes.unwrap_or_default())
     }
 }
