@@ -269,6 +269,51 @@ pub fn skill_by_name(name: &str) -> String {
     format!("- skill loaded before: {name}")
 }
 
+/// The working directory in the working state, below the workspace.
+pub fn working_directory(path: &str) -> String {
+    format!("- working directory: {path}")
+}
+
+/// An item of the todo list that is not done.
+pub fn open_todo(todo: &str) -> String {
+    format!("- open todo: {todo}")
+}
+
+/// A text on one line, of at most so many characters.
+pub fn on_one_line(text: &str, chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(chars).collect()
+}
+
+/// The heading of what a summary leaves out and must not be lost.
+pub const SURVIVAL: &str =
+    "Not in the summaries, but in what they cover (Recall with a pattern shows where):";
+
+/// A text that must be kept.
+pub fn survival_keep(text: &str) -> String {
+    format!("- to be kept: {text}")
+}
+
+/// A sentence in which the user demands something.
+pub fn survival_demand(sentence: &str) -> String {
+    format!("- the user said: \"{sentence}\"")
+}
+
+/// Names that the user wrote in an entry, the first of them.
+pub fn survival_names(entry: EntryId, name: &str) -> String {
+    format!("- the user named (entry {entry}): {name}")
+}
+
+/// A quotation in a summary that is said to be the user's and is not.
+pub fn survival_unfounded(quote: &str) -> String {
+    format!("- not found in what the user wrote: \"{quote}\"")
+}
+
+/// How much a list of what must not be lost has no room for.
+pub fn survival_more(count: usize) -> String {
+    format!("… and {count} more that no summary holds; Recall with a pattern finds them")
+}
+
 /// The heading of a summary within one that was merged by rules.
 pub fn merged_from(overlay: EntryId, span: Span) -> String {
     format!("From overlay {overlay} ({span}): ")

@@ -185,7 +185,7 @@ impl Merge<'_> {
             focus,
             parts: parts.collect(),
             depth,
-            carry: carry(view, sizes, self.span),
+            carry: carry(view, sizes, self.span, text, &[]),
         })
     }
 }

@@ -17,6 +17,7 @@ pub mod skeleton;
 pub mod strategies;
 pub mod summary;
 pub mod superseded;
+pub mod survival;
 mod trial;
 mod verdict;
 

@@ -32,14 +32,16 @@ pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
     }
     let chars = sizes.as_chars(sizes.share(0.05)).max(400);
     let half = usize::try_from(chars / 2).unwrap_or(usize::MAX);
+    let text = text(view, span, half);
+    let carry = carry(view, sizes, span, &text, &[]);
     Some(Layer::Summary(Summary {
         span,
-        text: text(view, span, half),
+        text,
         by: Author::Rules,
         focus: None,
         parts: Vec::new(),
         depth: 1,
-        carry: carry(view, sizes, span),
+        carry,
     }))
 }
 

@@ -75,6 +75,6 @@ pub(super) fn layer(view: &View, sizes: &Sizes, job: &Job, text: &Text) -> Layer
         focus: job.focus.clone(),
         parts: text.parts.clone(),
         depth: 1,
-        carry: carry(view, sizes, job.span),
+        carry: carry(view, sizes, job.span, &text.text, &job.keep),
     })
 }

@@ -8,6 +8,7 @@ use crate::exchange::{Status, ToolResult};
 use crate::id::{CallId, Digest, EntryId};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Event, Speaker, Transcript};
+use crate::view::View;
 
 /// The working state of a run, from facts alone.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +127,26 @@ impl Working {
     }
 }
 
+impl View {
+    /// The items of the newest todo list that are not done, each on a line; empty if the list is
+    /// none that can be read.
+    pub fn open_todos(&self) -> Vec<String> {
+        let call = self.working.todo.and_then(|call| self.tool_call(call));
+        let arguments = call.and_then(|call| object(&call.arguments));
+        let list = arguments
+            .as_ref()
+            .and_then(|list| list.get("todos")?.as_array());
+        let open = list.into_iter().flatten().filter(|todo| {
+            let status = todo.get("status").and_then(Value::as_str);
+            !matches!(status, Some("completed" | "cancelled"))
+        });
+        let items = open.filter_map(|todo| todo.get("content")?.as_str());
+        items
+            .map(|item| item.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+}
+
 /// The name and arguments of a call, from its response.
 fn made(transcript: &Transcript, call: CallId) -> Option<(&str, &str)> {
     let Event::Response(response) = &transcript.get(call.response)?.event else {
@@ -135,11 +156,16 @@ fn made(transcript: &Transcript, call: CallId) -> Option<(&str, &str)> {
     Some((&call.name, &call.arguments))
 }
 
-/// A string among the arguments of a call, which may have come as a string that holds them.
+/// A string among the arguments of a call.
 fn text(arguments: &str, name: &str) -> Option<String> {
-    let mut arguments: Value = serde_json::from_str(arguments).ok()?;
+    Some(object(arguments)?.get(name)?.as_str()?.to_owned())
+}
+
+/// The arguments of a call, which may have come as a string that holds them.
+fn object(arguments: &str) -> Option<Value> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
     if let Value::String(inner) = &arguments {
-        arguments = serde_json::from_str(inner).ok()?;
+        return serde_json::from_str(inner).ok();
     }
-    Some(arguments.get(name)?.as_str()?.to_owned())
+    Some(arguments)
 }

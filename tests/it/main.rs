@@ -43,6 +43,8 @@ mod recalled;
 #[cfg(test)]
 mod kept;
 #[cfg(test)]
+mod survived;
+#[cfg(test)]
 mod looped;
 #[cfg(test)]
 mod stopped;

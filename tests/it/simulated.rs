@@ -245,7 +245,7 @@ fn deed(view: &View, deed: &ByHand) -> Option<Event> {
             let old = &rounds[..rounds.len().saturating_sub(1)];
             let (from, to) = (pick(*from, old.len())?, pick(*to, old.len())?);
             let span = Span::new(old[from.min(to)].begins(), old[from.max(to)].span()?.to);
-            let carry = carry(view, &view.sizes()?, span);
+            let carry = carry(view, &view.sizes()?, span, "Written by a person.", &[]);
             Some(laid(Layer::Summary(Summary {
                 span,
                 text: "Written by a person.".to_owned(),

@@ -169,14 +169,16 @@ fn span(from: u64, to: u64) -> Span {
 fn summarised(draft: &Draft, span: Span) -> Layer {
     let view = view(draft);
     let sizes = view.sizes().unwrap();
+    let text = "Task: mend the parser.\nDone: src/parse.rs was read and changed.".to_owned();
+    let carry = carry::carry(&view, &sizes, span, &text, &[]);
     Layer::Summary(Summary {
         span,
-        text: "Task: mend the parser.\nDone: src/parse.rs was read and changed.".to_owned(),
+        text,
         by: Author::Model,
         focus: None,
         parts: Vec::new(),
         depth: 1,
-        carry: carry::carry(&view, &sizes, span),
+        carry,
     })
 }
 
