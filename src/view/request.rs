@@ -134,14 +134,13 @@ impl View {
             messages.extend(self.raw_user(task));
         }
         messages.extend(self.raw_messages(ask.span, clip));
-        let policy = self.policy().map(|policy| &policy.compaction.summary);
         let text = words::summarize(
             self.round_numbers(ask.span),
             ask.part,
             ask.words.unwrap_or_else(|| self.summary_words()),
             ask.focus.as_deref(),
             &ask.keep,
-            policy.and_then(|policy| policy.instructions.as_deref()),
+            self.summary_instructions(),
         );
         messages.push(Message::User {
             text: Cow::Owned(text),
@@ -160,6 +159,7 @@ impl View {
             ask.words.unwrap_or_else(|| self.summary_words()),
             ask.focus.as_deref(),
             &ask.keep,
+            self.summary_instructions(),
         );
         for (place, part) in texts.iter().enumerate() {
             write!(
@@ -185,6 +185,12 @@ impl View {
                 Some(&summary.text)
             }
         }
+    }
+
+    /// What the settings say about every summary.
+    fn summary_instructions(&self) -> Option<&str> {
+        let summary = &self.policy()?.compaction.summary;
+        summary.instructions.as_deref()
     }
 
     /// The words that a summary may have: three quarters of its share of tokens.
