@@ -135,7 +135,9 @@ fn glance(file: &RunFile) -> Glance {
             }
         };
         rounds.take(&entry);
-        end = None;
+        if !entry.event.is_by_hand() {
+            end = None;
+        }
         match entry.event {
             Event::Run(run) => {
                 glance.began = entry.at;

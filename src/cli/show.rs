@@ -169,7 +169,8 @@ fn overview(found: &Found) -> Overview {
             | Event::Unknown(_) => {}
         }
     }
-    if let Some(last) = transcript.last() {
+    let mut entries = transcript.entries().iter();
+    if let Some(last) = entries.rfind(|entry| !entry.event.is_by_hand()) {
         if let Event::End(end) = &last.event {
             overview.end = Some(end.clone());
         } else {

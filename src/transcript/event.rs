@@ -47,6 +47,29 @@ pub enum Event {
     Unknown(Unknown),
 }
 
+impl Event {
+    /// Whether it is a person's change of how the run reads: no part of its work, so that a run that
+    /// ended stays ended, and one that is taken up begins later.
+    pub fn is_by_hand(&self) -> bool {
+        match self {
+            Self::Overlay(overlay) => overlay.origin == Origin::User,
+            Self::Retract(retract) => retract.origin == Origin::User,
+            Self::Pin(_) | Self::Unpin(_) => true,
+            Self::Run(_)
+            | Self::Setup(_)
+            | Self::User(_)
+            | Self::Request(_)
+            | Self::Response(_)
+            | Self::Started(_)
+            | Self::Result(_)
+            | Self::Fault(_)
+            | Self::Note(_)
+            | Self::End(_)
+            | Self::Unknown(_) => false,
+        }
+    }
+}
+
 /// The body of a `run` entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {

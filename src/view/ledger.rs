@@ -134,7 +134,9 @@ impl Ledger {
         rounds: &Rounds,
         chars: Chars,
     ) {
-        self.begun.get_or_insert(entry.at);
+        if !entry.event.is_by_hand() {
+            self.begun.get_or_insert(entry.at);
+        }
         match &entry.event {
             Event::Setup(setup) => {
                 let model = &setup.wire.models.main;
