@@ -31,6 +31,7 @@ mod place;
 mod sent;
 pub(crate) mod print;
 pub(crate) mod replay;
+pub(crate) mod edits;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod completions;
@@ -45,6 +46,7 @@ use undertext::config::{Environment, Given, Lasting, Sections, Sources};
 
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
+use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::logs::LogArgs;
 use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
@@ -78,6 +80,12 @@ Look:
   print        Read a run from its beginning
   replay       Rebuild what was sent, round by round, and verify it
 
+Change, nothing is ever deleted:
+  retract      Take back what was compacted, so that it reads again (also called undo)
+  expand       Show one call in full again
+  pin          Keep a message, a reply or a result readable
+  unpin        Let it be compacted again
+
 Set up:
   config       Write, check and show your settings
   completions  Write what your shell needs to complete command lines
@@ -106,6 +114,15 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// Take back what was compacted, so that it reads again (also called undo)
+    #[command(alias = "undo")]
+    Retract(RetractArgs),
+    /// Show one call in full again
+    Expand(ExpandArgs),
+    /// Keep a message, a reply or a result readable
+    Pin(PinArgs),
+    /// Let it be compacted again
+    Unpin(PinArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),
     /// Write what your shell needs to complete command lines

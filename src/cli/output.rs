@@ -11,6 +11,7 @@ use undertext::compaction::notice::Notice;
 use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
+use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::{config, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
@@ -89,6 +90,10 @@ fn contract(settings: SchemaSettings) -> Value {
         ("show", generator.subschema_for::<show::Overview>()),
         ("print", print(&mut generator)),
         ("replay", generator.subschema_for::<replay::Told>()),
+        ("retract", generator.subschema_for::<Retracted>()),
+        ("expand", generator.subschema_for::<Expanded>()),
+        ("pin", generator.subschema_for::<Pinned>()),
+        ("unpin", generator.subschema_for::<Pinned>()),
         ("config-path", generator.subschema_for::<config::Listed>()),
         ("config-check", generator.subschema_for::<config::Checked>()),
         (

@@ -10,6 +10,7 @@
 pub mod auto;
 pub mod bands;
 pub mod carry;
+pub mod edits;
 pub mod gather;
 pub mod micro;
 pub mod notice;

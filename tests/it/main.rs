@@ -25,6 +25,8 @@ mod wire;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod edited;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod simulated;

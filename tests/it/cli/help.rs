@@ -2,13 +2,17 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 19] = [
     &["run"],
     &["demo"],
     &["list"],
     &["show"],
     &["print"],
     &["replay"],
+    &["retract"],
+    &["expand"],
+    &["pin"],
+    &["unpin"],
     &["config"],
     &["config", "init"],
     &["config", "path"],

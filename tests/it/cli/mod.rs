@@ -11,6 +11,8 @@ mod instructions;
 mod flags;
 mod lock;
 mod rm;
+mod sample;
+mod edits;
 mod config;
 mod settings_page;
 mod offline;

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::cli::{Place, looks, ran_id, says};
 use crate::provider::Provider;
 
+/// A run that was compacted in several ways.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
+
 /// The schema of everything that is written with `--json`.
 struct Published(Value);
 
@@ -64,6 +67,15 @@ fn whatever_a_command_writes_fits_its_schema() {
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];
     hold("config-check", &place.run(&wrong).out);
     hold("tools", &place.run(&["tools", "--json"]).out);
+    std::fs::copy(GOLDEN, place.path("home/w/golden.jsonl")).unwrap();
+    for (name, at) in [
+        ("pin", "9.2"),
+        ("unpin", "9.2"),
+        ("retract", "last"),
+        ("expand", "9.2"),
+    ] {
+        hold(name, &place.run(&[name, "golden.jsonl", at, "--json"]).out);
+    }
     let run = ran_id(&place.transcripts()[0]);
     hold("rm", &place.run(&["rm", "--json", &run]).out);
     let named = published.0["anyOf"].as_array().unwrap().iter();
@@ -78,11 +90,10 @@ fn whatever_a_command_writes_fits_its_schema() {
 fn a_recorded_run_fits_the_schema() {
     let place = Place::new();
     let published = Published::of(&place);
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
     for (name, line) in [
-        ("show", ["show", "--json", golden]),
-        ("print", ["print", "--json", golden]),
-        ("replay", ["replay", "--json", golden]),
+        ("show", ["show", "--json", GOLDEN]),
+        ("print", ["print", "--json", GOLDEN]),
+        ("replay", ["replay", "--json", GOLDEN]),
     ] {
         published.hold(name, &place.run(&line).out);
     }
