@@ -53,6 +53,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Expand(args) => cli::edits::expand(args, process, term),
         Command::Pin(args) => cli::edits::pin(args, process, term),
         Command::Unpin(args) => cli::edits::unpin(args, process, term),
+        Command::Fork(args) => cli::fork::fork(args, process, term),
         Command::Rm(args) => cli::rm::rm(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),
         Command::Completions(args) => cli::completions::completions(args, term),

@@ -32,6 +32,7 @@ mod sent;
 pub(crate) mod print;
 pub(crate) mod replay;
 pub(crate) mod edits;
+pub(crate) mod fork;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod completions;
@@ -47,6 +48,7 @@ use undertext::config::{Environment, Given, Lasting, Sections, Sources};
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
+use crate::cli::fork::ForkArgs;
 use crate::cli::logs::LogArgs;
 use crate::cli::outputs::OutputArgs;
 use crate::cli::place::Place;
@@ -85,6 +87,7 @@ Change, nothing is ever deleted:
   expand       Show one call in full again
   pin          Keep a message, a reply or a result readable
   unpin        Let it be compacted again
+  fork         Begin another run from any point of this one
 
 Set up:
   config       Write, check and show your settings
@@ -123,6 +126,8 @@ pub(crate) enum Command {
     Pin(PinArgs),
     /// Let it be compacted again
     Unpin(PinArgs),
+    /// Begin another run from any point of this one
+    Fork(ForkArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),
     /// Write what your shell needs to complete command lines

@@ -12,7 +12,7 @@ use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
-use crate::cli::{config, list, replay, rm, show, tools};
+use crate::cli::{config, fork, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,6 +94,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("expand", generator.subschema_for::<Expanded>()),
         ("pin", generator.subschema_for::<Pinned>()),
         ("unpin", generator.subschema_for::<Pinned>()),
+        ("fork", generator.subschema_for::<fork::Made>()),
         ("config-path", generator.subschema_for::<config::Listed>()),
         ("config-check", generator.subschema_for::<config::Checked>()),
         (

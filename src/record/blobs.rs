@@ -89,6 +89,34 @@ impl Blobs {
         Ok(())
     }
 
+    /// Has another run's blob under the same name here, as a link if that can be, else as a copy.
+    /// `false` if it is not there any more, or is not what its name says.
+    pub(super) fn adopt(
+        &self,
+        from: &Self,
+        digest: Digest,
+        durability: Durability,
+    ) -> io::Result<bool> {
+        let theirs = from.path(digest);
+        if !fs::symlink_metadata(&theirs).is_ok_and(|found| found.is_file()) {
+            return Ok(false);
+        }
+        self.make_directory(durability)?;
+        // A blob is never written into, so two runs can have one file.
+        if fs::hard_link(&theirs, self.path(digest)).is_ok() {
+            if durability == Durability::Data {
+                sync_directory(&self.directory)?;
+            }
+            return Ok(true);
+        }
+        match from.read(digest) {
+            Ok(Some(bytes)) => self.write(digest, &bytes, durability).map(|()| true),
+            Ok(None) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes all of them, and says how many there were.
     pub(super) fn remove(&self) -> io::Result<u64> {
         let files = match fs::read_dir(&self.directory) {
@@ -141,6 +169,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// The blobs that were named.
+    pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
+        self.digests.iter().copied()
+    }
+
     /// Takes in what an entry names.
     pub(super) fn take(&mut self, event: &Event) {
         let mut add = |clipped: Option<Clipped>| {

@@ -92,6 +92,46 @@ pub struct FileStorage {
 impl FileStorage {
     /// Creates the empty transcript of a new run, and its directory if there is none.
     pub fn create(dir: &Path, run: RunId, durability: Durability) -> Result<Self, FileError> {
+        Self::create_at(dir, &format!("{run}.jsonl"), durability)
+    }
+
+    /// The same under a name by which nobody finds it, until it is published.
+    pub(super) fn create_unlisted(
+        dir: &Path,
+        run: RunId,
+        durability: Durability,
+    ) -> Result<Self, FileError> {
+        Self::create_at(dir, &format!("{run}.part"), durability)
+    }
+
+    /// Gives what was created unlisted the name of a transcript. It stays locked.
+    pub(super) fn publish(&mut self) -> io::Result<()> {
+        let path = self.path.with_extension("jsonl");
+        // A link takes no other file's place, as renaming would; not every file system has links.
+        match fs::hard_link(&self.path, &path) {
+            Ok(()) => fs::remove_file(&self.path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_) => fs::rename(&self.path, &path)?,
+        }
+        self.path = path;
+        if self.durability == Durability::Data {
+            sync_directory(parent(&self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was created unlisted, its blobs with it.
+    pub(super) fn discard(self) -> io::Result<()> {
+        fs::remove_file(&self.path)?;
+        self.blobs.remove().map(|_| ())
+    }
+
+    /// Has another run's blob here as well; `false` if it is not to be had.
+    pub(super) fn adopt(&self, from: &Blobs, digest: Digest) -> io::Result<bool> {
+        self.blobs.adopt(from, digest, self.durability)
+    }
+
+    fn create_at(dir: &Path, name: &str, durability: Durability) -> Result<Self, FileError> {
         let unsynced = missing(dir);
         if unsynced.len() > 1 {
             create_directory(dir).map_err(|source| FileError::Create {
@@ -99,7 +139,7 @@ impl FileStorage {
                 source,
             })?;
         }
-        let path = dir.join(format!("{run}.jsonl"));
+        let path = dir.join(name);
         let file = OpenOptions::new()
             .read(true)
             .append(true)

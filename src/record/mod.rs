@@ -12,6 +12,7 @@ mod directory;
 mod blobs;
 mod clock;
 mod file;
+pub mod fork;
 mod journal;
 mod lock;
 mod memory;

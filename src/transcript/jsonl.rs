@@ -97,6 +97,8 @@ pub enum Item {
     Entry {
         /// Where its line begins, in bytes.
         offset: u64,
+        /// The bytes of its line, the line end included if there is one.
+        bytes: u64,
         /// The entry.
         entry: Box<Entry>,
     },
@@ -210,7 +212,7 @@ impl<R: BufRead> Reader<R> {
             Err(LineError::TooLong)
         };
         match decoded {
-            Ok(entry) => self.entry(offset, entry),
+            Ok(entry) => self.entry(offset, self.offset - offset, entry),
             Err(error) if finished => self.hold(offset, &bytes, error),
             Err(error) => {
                 self.hold(offset, &bytes, error);
@@ -265,7 +267,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn entry(&mut self, offset: u64, entry: Entry) {
+    fn entry(&mut self, offset: u64, bytes: u64, entry: Entry) {
         if let Some(held) = self.held.take() {
             let described = matches!(&entry.event, Event::Note(Note::Torn(torn)) if held.is(*torn));
             if !described {
@@ -295,6 +297,7 @@ impl<R: BufRead> Reader<R> {
         self.expected = id.next();
         self.ready.push_back(Item::Entry {
             offset,
+            bytes,
             entry: Box::new(entry),
         });
     }

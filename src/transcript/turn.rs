@@ -184,6 +184,21 @@ impl Rounds {
         self.all.get(from..to).unwrap_or_default()
     }
 
+    /// The last entry, up to this one, at which at least one round was there and every one was
+    /// closed: where a run can be cut off. `None` if none is.
+    pub fn closed_at(&self, entry: EntryId) -> Option<EntryId> {
+        let mut at = entry;
+        loop {
+            let begun = self.all.partition_point(|round| round.begins() <= at);
+            let newest = self.all.get(begun.checked_sub(1)?)?;
+            let closed = newest.span().filter(|_| newest.is_closed());
+            if closed.is_some_and(|span| span.to <= at) {
+                return Some(at);
+            }
+            at = EntryId(newest.begins().0.checked_sub(1)?);
+        }
+    }
+
     /// The user entries that begin turns, oldest first.
     pub fn turns(&self) -> &[EntryId] {
         &self.turns

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use undertext::compaction::edits::{self, Target, Which};
-use undertext::id::{CallId, EntryId};
+use undertext::id::{CallId, EntryId, Span};
 use undertext::overlay::Layer;
 use undertext::overlay::layers::Reads;
 use undertext::transcript::{At, Entry, Event, Pin, Purpose};
@@ -157,5 +157,19 @@ proptest! {
                 prop_assert!(judged.is_ok(), "{judged:?}");
             }
         }
+    }
+
+    /// A run is cut where no round is open, and as late as that can be.
+    #[test]
+    fn a_run_is_cut_where_no_round_is_open(Written(entries) in lifelike(), at in 1_u64..80) {
+        let whole = View::of(entries.iter().cloned());
+        let at = EntryId(at.min(entries.len() as u64));
+        let closed = |at: EntryId| {
+            let taken = whole.transcript().span(Span::new(EntryId::FIRST, at));
+            let rounds = View::of(taken.iter().cloned()).rounds().all().to_vec();
+            !rounds.is_empty() && rounds.iter().all(|round| round.is_closed())
+        };
+        let expected = (1..=at.0).rev().map(EntryId).find(|at| closed(*at));
+        prop_assert_eq!(whole.rounds().closed_at(at), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod files;
+mod forks;
 
 use super::*;
 use crate::exchange::{Clipped, Facts, Status, ToolResult};

@@ -2,7 +2,7 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &["run"],
     &["demo"],
     &["list"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 19] = [
     &["expand"],
     &["pin"],
     &["unpin"],
+    &["fork"],
     &["config"],
     &["config", "init"],
     &["config", "path"],

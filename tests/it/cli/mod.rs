@@ -13,6 +13,7 @@ mod lock;
 mod rm;
 mod sample;
 mod edits;
+mod fork;
 mod config;
 mod settings_page;
 mod offline;

@@ -67,6 +67,7 @@ fn whatever_a_command_writes_fits_its_schema() {
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];
     hold("config-check", &place.run(&wrong).out);
     hold("tools", &place.run(&["tools", "--json"]).out);
+    hold("fork", &place.run(&["fork", "last", "--json"]).out);
     std::fs::copy(GOLDEN, place.path("home/w/golden.jsonl")).unwrap();
     for (name, at) in [
         ("pin", "9.2"),

@@ -19,7 +19,7 @@ use crate::scene;
 pub(super) const RUN: &str = "0199d6a2-7b1c-7000-8000-00007c31d0f2";
 
 /// The directory of the transcripts.
-const KEPT: &str = "home/.local/state/undertext/transcripts";
+pub(super) const KEPT: &str = "home/.local/state/undertext/transcripts";
 
 fn call(text: &str) -> CallId {
     text.parse().unwrap()
