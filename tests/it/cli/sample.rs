@@ -83,15 +83,7 @@ pub(super) fn compacted() -> Draft {
     laid(&mut draft, Origin::Auto, pass, hide);
     laid(&mut draft, Origin::Auto, pass, stub(&[], &["12.1"]));
     let span = Span::new(EntryId(4), EntryId(10));
-    let asked = draft.request(Purpose::Summary(Summarize {
-        as_of: EntryId(19),
-        model: undertext::setup::Role::Summary,
-        span,
-        part: None,
-        clip: 4_000,
-        focus: None,
-        keep: Vec::new(),
-    }));
+    let asked = draft.request(Purpose::Summary(Summarize::new(EntryId(19), span)));
     draft.response(asked, "Two files were read.", &[], &[]);
     let pass = draft.next();
     let summary = Layer::Summary(Summary {
