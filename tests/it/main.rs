@@ -23,6 +23,8 @@ mod readings;
 #[cfg(test)]
 mod wire;
 #[cfg(test)]
+mod layered;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod edited;

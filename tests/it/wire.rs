@@ -50,7 +50,7 @@ fn loses_nothing(body: &[u8]) {
     assert_eq!(again, sent);
 }
 
-fn round(draft: &Draft) -> String {
+pub(crate) fn round(draft: &Draft) -> String {
     body(draft, &Purpose::Round)
 }
 
@@ -71,7 +71,7 @@ fn tool(name: &str, argument: &str, arguments: Treatment) -> ToolSpec {
 
 /// Entry 3 is the task; three closed rounds begin at 4, 8 and 11: one that looks, one that changes,
 /// one that tests. The model has to answer.
-fn at_work() -> Draft {
+pub(crate) fn at_work() -> Draft {
     let mut draft = Draft::default();
     draft.push(Event::Run(scene::run(&Clock::fixed(scene::BEGIN))));
     let mut setup = scene::setup(8000, Policy::default());
@@ -131,7 +131,7 @@ fn at_work() -> Draft {
 }
 
 /// The same run when its turn is over and the user has asked for more.
-fn asked_again() -> Draft {
+pub(crate) fn asked_again() -> Draft {
     let mut draft = at_work();
     let todos = r#"{"todos":[{"content":"test","status":"pending"}]}"#;
     draft.round("", &[("TodoWrite", todos, "Noted: 1 todo, 1 pending.")]);
@@ -140,7 +140,7 @@ fn asked_again() -> Draft {
     draft
 }
 
-fn call(response: EntryId, place: u32) -> CallId {
+pub(crate) fn call(response: EntryId, place: u32) -> CallId {
     CallId::new(response, place)
 }
 
@@ -157,16 +157,16 @@ fn answer(draft: &mut Draft, call: CallId, content: &str, facts: Facts) {
     }));
 }
 
-fn view(draft: &Draft) -> View {
+pub(crate) fn view(draft: &Draft) -> View {
     View::of(draft.entries().iter().cloned())
 }
 
-fn span(from: u64, to: u64) -> Span {
+pub(crate) fn span(from: u64, to: u64) -> Span {
     Span::new(EntryId(from), EntryId(to))
 }
 
 /// A summary by a model, carrying what one laid now would carry.
-fn summarised(draft: &Draft, span: Span) -> Layer {
+pub(crate) fn summarised(draft: &Draft, span: Span) -> Layer {
     let view = view(draft);
     let sizes = view.sizes().unwrap();
     let text = "Task: mend the parser.\nDone: src/parse.rs was read and changed.".to_owned();
