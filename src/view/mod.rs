@@ -18,6 +18,7 @@ mod reads;
 mod request;
 mod sizes;
 mod sought;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use crate::wire::chat;
 use bands::Bands;
 use item::{CallState, Items, Kind};
 use pieces::{Part, Piece, Pieces};
+use tally::Tally;
 
 /// The fold of the entries.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +65,7 @@ pub struct View {
     sought: Sought,
     aging: Aging,
     work: Work,
+    measured: Tally,
 }
 
 /// What the view has done, for tests and benchmarks: counts that must not grow with the transcript.
@@ -74,6 +77,8 @@ pub struct Work {
     pub rendered: u64,
     /// Bytes hashed.
     pub hashed: u64,
+    /// Bytes rendered to measure or to make requests other than rounds.
+    pub measured: u64,
 }
 
 impl View {
@@ -339,7 +344,10 @@ impl View {
 
     /// What the view has done so far.
     pub fn work(&self) -> Work {
-        self.work
+        Work {
+            measured: self.measured.get(),
+            ..self.work
+        }
     }
 
     /// The settings in force.

@@ -49,6 +49,7 @@ impl View {
                 chat::message(&mut bytes, &message, &model.profile);
                 bytes.push(b',');
             }
+            self.measured.add(bytes.len());
             let chars = Chars::of(&bytes);
             if self.tokens(read + chars) > fits {
                 let Some(full) = end else { return ends };

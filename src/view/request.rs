@@ -123,6 +123,7 @@ impl View {
             });
         }
         bytes.extend_from_slice(chat::TAIL);
+        self.measured.add(bytes.len());
         Some(bytes)
     }
 

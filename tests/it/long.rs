@@ -89,6 +89,7 @@ fn a_round_costs_what_is_new() {
         visited: to.visited - from.visited,
         rendered: to.rendered - from.rendered,
         hashed: to.hashed - from.hashed,
+        measured: to.measured - from.measured,
     };
     for pair in rounds.windows(2).filter(|pair| !pair[1].1) {
         let work = spent(&pair[0].0, &pair[1].0);
