@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use crate::compaction::carry::carry;
 use crate::compaction::gather::Job;
+use crate::compaction::verdict;
 use crate::id::{EntryId, Span};
 use crate::overlay::{Author, Layer, Part, Summary};
 use crate::transcript::{Combine, Purpose, Source, Summarize};
@@ -48,8 +49,8 @@ pub(super) fn due<'a>(view: &'a View, sizes: &Sizes, new: &str) -> Option<Merge<
     if all <= sizes.bands {
         return None;
     }
-    // Neighbours only: what a person wrote between two of them is not swallowed.
-    let mut runs = bands.split(|band| band.summary.by == Author::User);
+    // Neighbours only: what a person wrote or uncovered between two of them is not swallowed.
+    let mut runs = bands.chunk_by(|one, next| are_neighbours(view, one, next));
     let run = runs.find(|run| run.len() > 1)?;
     let most = sizes.bands / 2;
     let mut freed = 0;
@@ -68,6 +69,13 @@ pub(super) fn due<'a>(view: &'a View, sizes: &Sizes, new: &str) -> Option<Merge<
     })
 }
 
+/// Whether nothing stands between two summaries, and a person wrote neither.
+fn are_neighbours(view: &View, one: &Standing<'_>, next: &Standing<'_>) -> bool {
+    let by_hand = [one, next].map(|band| band.summary.by == Author::User);
+    let begin = view.next_begin(one.summary.span.to);
+    by_hand == [false; 2] && Some(next.summary.span.from) <= begin
+}
+
 /// What stands in the place of the summaries, as far as a model was asked for it.
 pub(super) fn merged(view: &View, sizes: &Sizes, merge: &Merge<'_>, job: &Job) -> Merged {
     let rules = by_rules(view, sizes, merge);
@@ -81,7 +89,7 @@ pub(super) fn merged(view: &View, sizes: &Sizes, merge: &Merge<'_>, job: &Job) -
             None => Merged::Layers(Box::new([rules, None])),
         };
     };
-    let reply = text.response.filter(|_| !text.failed);
+    let reply = text.response.filter(|_| verdict::is_sound(view, text));
     let model = reply.and_then(|reply| view.response(reply)).map(|reply| {
         let raw = matches!(text.purpose, Purpose::Summary(_));
         let depth = if raw { 1 } else { merge.depth() + 1 };

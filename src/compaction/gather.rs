@@ -5,6 +5,8 @@
 //! where it was, and a part that was read is not read again because another one failed. The ladder
 //! when a text will not do: again with results clipped harder, then the fallback model.
 
+use std::collections::BTreeMap;
+
 use crate::compaction::verdict;
 use crate::id::{EntryId, Span};
 use crate::overlay::{Origin, Part};
@@ -125,18 +127,25 @@ pub fn gather(view: &View, job: &Job) -> Gathered {
 /// The texts that are there, one behind the other from the start of the span, and what is left to
 /// read.
 fn at_hand<'a>(view: &'a View, job: &Job) -> (Vec<&'a view::Text>, Option<Span>) {
+    let within = |span: Span| job.span.contains(span.from) && span.to <= job.span.to;
+    let mut longest: BTreeMap<EntryId, &view::Text> = BTreeMap::new();
+    for text in view.sought().texts() {
+        // One that will not do may stand there without a note: the run was killed before it.
+        if !within(text.span) || !serves(&text.purpose, job) || !verdict::is_sound(view, text) {
+            continue;
+        }
+        let best = longest.entry(text.span.from).or_insert(text);
+        if best.span.to <= text.span.to {
+            *best = text;
+        }
+    }
     let mut found = Vec::new();
     let mut from = job.span.from;
-    let good = |text: &&view::Text| text.response.is_some() && !text.failed;
     loop {
-        let here = view.sought().texts().iter().filter(good).filter(|text| {
-            let fits = text.span.from == from && text.span.to <= job.span.to;
-            fits && serves(&text.purpose, job)
-        });
-        let Some(text) = here.max_by_key(|text| text.span.to) else {
+        let Some(text) = longest.get(&from) else {
             return (found, Some(Span::new(from, job.span.to)));
         };
-        found.push(text);
+        found.push(*text);
         match view.next_begin(text.span.to) {
             Some(next) if next <= job.span.to => from = next,
             Some(_) | None => return (found, None),
@@ -210,6 +219,9 @@ fn summarize(view: &View, job: &Job, left: Span, parts: usize) -> Option<Purpose
     let rungs = rungs(view).iter();
     let mut asks = rungs.filter_map(|(role, clip, least)| {
         models.role(*role)?;
+        // The same request again would get the same reply.
+        let tried = failed_clip(view, *role, left.from);
+        let harder = |clip: &u64| tried.is_none_or(|tried| *clip < tried);
         let ask = |clip| Summarize {
             model: *role,
             clip,
@@ -219,15 +231,16 @@ fn summarize(view: &View, job: &Job, left: Span, parts: usize) -> Option<Purpose
             whole: (left != job.span).then_some(job.span),
             ..Summarize::new(as_of, left)
         };
-        for clip in [*clip, *least] {
+        for clip in [*clip, *least].into_iter().filter(harder) {
             let whole = ask(clip);
             if view.reach(&whole) >= Some(left.to) {
                 let part = (parts > 0).then(|| numbered(view, &whole, parts));
                 return Some(Summarize { part, ..whole });
             }
         }
-        let harder = HARDER.into_iter().filter(|clip| clip < least);
-        let mut parted = std::iter::once(*least).chain(harder).filter_map(|clip| {
+        let clips = HARDER.into_iter().filter(|clip| clip < least);
+        let clips = std::iter::once(*least).chain(clips).filter(harder);
+        let mut parted = clips.filter_map(|clip| {
             let whole = ask(clip);
             let to = view.reach(&whole)?;
             let span = Span::new(left.from, to);
@@ -244,6 +257,16 @@ fn summarize(view: &View, job: &Job, left: Span, parts: usize) -> Option<Purpose
         parted.next()
     });
     asks.next().map(Purpose::Summary)
+}
+
+/// How results were clipped when a model last failed on what begins here, in this pass.
+fn failed_clip(view: &View, role: Role, from: EntryId) -> Option<u64> {
+    let texts = view.sought().texts().iter().rev();
+    let mut failed = texts.filter(|text| text.failed && text.span.from == from);
+    failed.find_map(|text| match &text.purpose {
+        Purpose::Summary(ask) => (ask.model == role).then_some(ask.clip),
+        Purpose::Combine(_) | Purpose::Round | Purpose::Repair { .. } => None,
+    })
 }
 
 /// Which part comes next, and of how many as far as can be told.
@@ -268,10 +291,20 @@ fn numbered(view: &View, left: &Summarize, before: usize) -> [u32; 2] {
     [this, of.max(this)]
 }
 
-/// The request that makes one text of several: of as many as its model can read.
+/// The request that makes one text of several: of as many neighbours as its model can read, those
+/// first that were combined least often.
 fn combine(view: &View, job: &Job, texts: &[&view::Text]) -> Option<Purpose> {
     let as_of = view.transcript().last()?.id;
     let setup = view.setup()?;
+    let depths: Vec<u32> = texts.iter().map(|text| depth(view, text)).collect();
+    let least = depths.iter().copied().min()?;
+    let first = depths.iter().position(|depth| *depth == least)?;
+    let alike = depths.iter().skip(first).take_while(|it| **it == least);
+    let alike = alike.count().max(2);
+    // The last one takes the one before it along.
+    let first = first.min(texts.len().checked_sub(2)?);
+    let texts = texts.get(first..)?;
+    let texts = texts.get(..alike).unwrap_or(texts);
     let mut asks = rungs(view).iter().filter_map(|(role, _, _)| {
         let model = setup.wire.models.role(*role)?;
         let fits = view::Sizes::new(model, &setup.policy, 0, view.factor()).fits;
@@ -288,9 +321,27 @@ fn combine(view: &View, job: &Job, texts: &[&view::Text]) -> Option<Purpose> {
                 ..Combine::new(as_of, span, of.map(Source::Response).collect())
             }))
         };
-        let counts = (2..=texts.len()).rev();
-        let mut asks = counts.filter_map(ask);
-        asks.find(|purpose| view.estimate_of(purpose).tokens <= fits)
+        let can_read = |purpose: &Purpose| view.estimate_of(purpose).tokens <= fits;
+        let counts = 2..=texts.len();
+        counts.map_while(|count| ask(count).filter(can_read)).last()
     });
     asks.next()
+}
+
+/// How often the oldest words of a text were combined.
+fn depth(view: &View, text: &view::Text) -> u32 {
+    let Purpose::Combine(combine) = &text.purpose else {
+        return 0;
+    };
+    let texts = view.sought().texts().iter();
+    let of = |text: &&view::Text| {
+        let sources = combine.of.iter();
+        let mut responses = sources.filter_map(|source| match source {
+            Source::Response(response) => Some(*response),
+            Source::Overlay(_) => None,
+        });
+        responses.any(|response| text.response == Some(response))
+    };
+    let depths = texts.filter(of).map(|text| depth(view, text));
+    depths.max().unwrap_or(0) + 1
 }

@@ -39,10 +39,28 @@ pub(super) fn newest(view: &View, by_hand: bool) -> Newest {
         Some(reply) => unsound(view, reply),
         None => match fault(view, request) {
             Some(why) => Some(why),
-            None => return Newest::Waits,
+            None if is_under_way(view, text) => return Newest::Waits,
+            // It cannot be sent again: the settings are others now.
+            None => return Newest::Settled,
         },
     };
     why.map_or(Newest::Settled, |why| Newest::Failed { request, why })
+}
+
+/// Whether a text is there and will do.
+pub(super) fn is_sound(view: &View, text: &Text) -> bool {
+    let reply = text.response.and_then(|entry| view.response(entry));
+    !text.failed && reply.is_some_and(|reply| unsound(view, reply).is_none())
+}
+
+/// Whether a request without a reply may still get one: the view gives the body that was sent.
+fn is_under_way(view: &View, text: &Text) -> bool {
+    let entry = view.transcript().get(text.request);
+    let Some(Event::Request(request)) = entry.map(|entry| &entry.event) else {
+        return false;
+    };
+    let body = view.body(&request.purpose);
+    body.is_some_and(|body| body.digest() == request.body)
 }
 
 /// Why a reply will not do; `None` if it will.

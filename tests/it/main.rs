@@ -39,6 +39,12 @@ mod micro;
 #[cfg(test)]
 mod compacted;
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod gathered;
+#[cfg(test)]
+mod merged;
+#[cfg(test)]
 mod superseding;
 #[cfg(test)]
 mod notices;
