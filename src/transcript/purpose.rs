@@ -156,3 +156,53 @@ pub enum Source {
     /// In a summary that was laid.
     Overlay(EntryId),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(purpose: &Purpose, line: &str) {
+        assert_eq!(serde_json::to_string(purpose).unwrap(), line);
+        let read: Purpose = serde_json::from_str(line).unwrap();
+        assert_eq!(read, *purpose);
+    }
+
+    /// What is not said is not written, so lines from before a field was there read as they did.
+    #[test]
+    fn what_is_absent_has_a_meaning() {
+        let span = Span::new(EntryId(4), EntryId(9));
+        let plain = Summarize::new(EntryId(9), span);
+        let of = vec![Source::Response(EntryId(11)), Source::Overlay(EntryId(3))];
+        let combine = Combine::new(EntryId(11), span, of);
+        check(
+            &Purpose::Summary(plain.clone()),
+            r#"{"kind":"summary","as_of":9,"model":"summary","span":[4,9],"clip":4000}"#,
+        );
+        check(
+            &Purpose::Combine(combine.clone()),
+            r#"{"kind":"combine","as_of":11,"model":"summary","of":[{"response":11},{"overlay":3}],"span":[4,9]}"#,
+        );
+        check(
+            &Purpose::Summary(Summarize {
+                part: Some([1, 2]),
+                focus: Some("x".to_owned()),
+                keep: vec!["y".to_owned()],
+                origin: Origin::User,
+                whole: Some(Span::new(EntryId(4), EntryId(20))),
+                replaces: vec![EntryId(7), EntryId(8)],
+                words: Some(600),
+                ..plain
+            }),
+            r#"{"kind":"summary","as_of":9,"model":"summary","span":[4,9],"part":[1,2],"clip":4000,"focus":"x","keep":["y"],"origin":"user","whole":[4,20],"replaces":[7,8],"words":600}"#,
+        );
+        check(
+            &Purpose::Combine(Combine {
+                origin: Origin::Tool,
+                whole: Some(Span::new(EntryId(4), EntryId(20))),
+                words: Some(600),
+                ..combine
+            }),
+            r#"{"kind":"combine","as_of":11,"model":"summary","of":[{"response":11},{"overlay":3}],"span":[4,9],"origin":"tool","whole":[4,20],"words":600}"#,
+        );
+    }
+}

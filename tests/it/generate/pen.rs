@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use undertext::exchange::{Ending, Response, ToolCall, Usage};
 use undertext::id::{CallId, EntryId, RunId, Span};
-use undertext::overlay::{Author, Carry, Form, Hide, Layer, Show, Stub, Summary};
+use undertext::overlay::{Author, Carry, Form, Hide, Layer, Origin, Show, Stub, Summary};
 use undertext::setup::Role;
 use undertext::transcript::{
     Check, Combine, End, Entry, Event, Fault, FaultClass, Note, Pin, Purpose, Reason, Run, Source,
@@ -204,10 +204,31 @@ impl Pen {
     fn aside(&self, which: u8) -> Purpose {
         let as_of = EntryId(self.draft.next().0 - 1);
         let span = Span::new(EntryId(3), as_of);
+        let origins = [Origin::Auto, Origin::Tool, Origin::Recovery, Origin::User];
+        let origin = pick(&origins, which / 3);
+        let has = |bit: u8| which & (1 << bit) != 0;
+        let focus = has(3).then(|| "the „parser“".to_owned());
+        let keep = has(4).then(|| "src/ä.rs".to_owned());
+        let keep = keep.into_iter().collect();
+        let whole = has(5).then(|| Span::new(EntryId(1), as_of));
+        let words = has(6).then_some(u64::from(which));
         match which % 3 {
-            0 => Purpose::Summary(Summarize::new(as_of, span)),
+            0 => Purpose::Summary(Summarize {
+                focus,
+                keep,
+                origin,
+                whole,
+                replaces: has(7).then_some(as_of).into_iter().collect(),
+                words,
+                ..Summarize::new(as_of, span)
+            }),
             1 => Purpose::Combine(Combine {
                 model: Role::Main,
+                focus,
+                keep,
+                origin,
+                whole,
+                words,
                 ..Combine::new(as_of, span, vec![Source::Response(as_of)])
             }),
             _ => Purpose::Repair {
