@@ -11,6 +11,10 @@ use crate::transcript::Event;
 use crate::view::{Sizes, View};
 use crate::words;
 
+/// The failing commands that stand before everything else: many a command fails once and is never
+/// run again.
+pub(super) const FAILURES: usize = 5;
+
 /// What is shown again after a summary, and what came of its survival check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
@@ -159,25 +163,48 @@ fn working_state(view: &View, unlisted: &Unlisted, room: u64) -> String {
 /// The lines of the working state: first what the next step needs, then the newest files.
 fn state_lines(view: &View, unlisted: &Unlisted) -> Vec<String> {
     let working = view.working();
-    let mut failures: Vec<_> = working.failures.iter().collect();
-    failures.sort_unstable_by_key(|(_, failure)| std::cmp::Reverse(failure.call));
-    let failures = failures.into_iter().map(|(command, failure)| {
-        let command = words::on_one_line(command, 200);
-        words::failed_command(&command, failure.exit, failure.call)
-    });
+    let mut failures: Vec<String> = failures(view).into_iter().map(|one| one.line).collect();
+    let older = failures.split_off(failures.len().min(FAILURES));
     let directory = directory(view).map(|path| words::working_directory(&path));
     let todos = unlisted.todos.iter().map(|todo| words::open_todo(todo));
     let skills = unlisted.skills.iter();
     let skills = skills.map(|name| words::skill_by_name(name));
     let mut files: Vec<_> = working.files.iter().collect();
-    // Those that were changed stand before those that were only read.
-    files.sort_unstable_by_key(|(_, file)| std::cmp::Reverse((file.changed, file.call)));
-    let files = files
-        .into_iter()
-        .map(|(path, file)| words::file(file.changed, path, file.call));
-    // Failures first: they are few, and the next step often is to mend them.
-    let lines = failures.chain(directory).chain(todos).chain(skills);
-    lines.chain(files).collect()
+    files.sort_unstable_by_key(|(_, file)| std::cmp::Reverse(file.call));
+    let these = |changed: bool| {
+        let these = files
+            .iter()
+            .filter(move |(_, file)| file.changed == changed);
+        these.map(move |(path, file)| words::file(changed, path, file.call))
+    };
+    // Failures first: the next step often is to mend them.
+    let lines = failures.into_iter().chain(directory).chain(todos);
+    let lines = lines.chain(skills).chain(these(true)).chain(older);
+    lines.chain(these(false)).collect()
+}
+
+/// A command that failed when it last ran.
+pub(super) struct Failed {
+    pub(super) call: CallId,
+    /// The command on one line.
+    pub(super) command: String,
+    /// The line that tells it.
+    pub(super) line: String,
+}
+
+/// The commands that failed when they last ran, the newest first.
+pub(super) fn failures(view: &View) -> Vec<Failed> {
+    let mut failures: Vec<_> = view.working().failures.iter().collect();
+    failures.sort_unstable_by_key(|(_, failure)| std::cmp::Reverse(failure.call));
+    let failures = failures.into_iter().map(|(command, failure)| {
+        let command = words::on_one_line(command, 200);
+        Failed {
+            call: failure.call,
+            line: words::failed_command(&command, failure.exit, failure.call),
+            command,
+        }
+    });
+    failures.collect()
 }
 
 /// The working directory below the workspace; `None` if it is the workspace, or not below it.

@@ -216,6 +216,31 @@ fn the_working_state_says_what_is_most_useful_first() {
     "#);
 }
 
+/// Of many commands that fail the newest stand first; the others after what was changed.
+#[test]
+fn what_was_changed_is_not_crowded_out_by_commands_that_fail() {
+    let mut draft = begun(32_000);
+    read(&mut draft, "src/lex.rs");
+    edit(&mut draft, "src/parse.rs");
+    for n in 1..=7 {
+        run(&mut draft, &format!("grep -r {n} src"), 1);
+    }
+    draft.round("Yes.", &[]);
+    assert_snapshot!(after(&draft, "Nothing.", &[]).carry.state, @r#"
+    Working state, from the record (Recall with a handle shows the call):
+    - failed when it last ran: grep -r 7 src (exit 1, 29.1)
+    - failed when it last ran: grep -r 6 src (exit 1, 26.1)
+    - failed when it last ran: grep -r 5 src (exit 1, 23.1)
+    - failed when it last ran: grep -r 4 src (exit 1, 20.1)
+    - failed when it last ran: grep -r 3 src (exit 1, 17.1)
+    - working directory: crates/parse
+    - file changed: src/parse.rs (8.1)
+    - failed when it last ran: grep -r 2 src (exit 1, 14.1)
+    - failed when it last ran: grep -r 1 src (exit 1, 11.1)
+    - file read: src/lex.rs (5.1)
+    "#);
+}
+
 /// What an older summary covers, and what was asked to be kept when it was made, is looked for
 /// again when a newer one is laid.
 #[test]

@@ -17,7 +17,7 @@ mod stays;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::compaction::carry::cost;
+use crate::compaction::carry::{FAILURES, cost, failures};
 use crate::id::{EntryId, Span};
 use crate::overlay::{Author, Carry};
 use crate::transcript::{Event, Purpose};
@@ -181,16 +181,10 @@ fn items(view: &View, span: Span, keep: &[String]) -> Vec<Item> {
 /// What the record itself says must not be lost: commands that fail, open todos, files changed.
 fn recorded(view: &View, span: Span) -> Vec<(String, String)> {
     let working = view.working();
-    let mut failures: Vec<_> = working.failures.iter().collect();
-    failures.sort_unstable_by_key(|(_, failure)| std::cmp::Reverse(failure.call));
-    let failures = failures
-        .into_iter()
-        .filter(|(_, failure)| covered(view, span, failure.call.response))
-        .map(|(command, failure)| {
-            let command = words::on_one_line(command, 200);
-            let line = words::failed_command(&command, failure.exit, failure.call);
-            (command, line)
-        });
+    let failures = failures(view).into_iter();
+    let failures = failures.filter(|failed| covered(view, span, failed.call.response));
+    let mut failures: Vec<_> = failures.map(|one| (one.command, one.line)).collect();
+    let older = failures.split_off(failures.len().min(FAILURES));
     let todo = working
         .todo
         .filter(|call| covered(view, span, call.response));
@@ -205,7 +199,8 @@ fn recorded(view: &View, span: Span) -> Vec<(String, String)> {
         .into_iter()
         .filter(|(_, file)| file.changed && covered(view, span, file.call.response))
         .map(|(path, file)| (path.clone(), words::file(true, path, file.call)));
-    failures.chain(todos).chain(files).collect()
+    let first = failures.into_iter().chain(todos).chain(files);
+    first.chain(older).collect()
 }
 
 /// What the requests that led to a summary asked to be kept, and those of the ones merged in it.
