@@ -55,7 +55,7 @@ pub struct Survival {
     pub unfounded: usize,
 }
 
-/// The room of a list, as [`cost`] counts it.
+/// The room of a list, in narrow characters; a wide one takes four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// For the whole list, texts that must be kept left out.
