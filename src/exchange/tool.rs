@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::exchange::is_false;
-use crate::id::{CallId, Digest, Span};
+use crate::id::{CallId, Digest, EntryId, Span};
 
 /// What a tool is: the words and schema a model reads, and how the runtime treats its calls.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -200,6 +200,9 @@ pub struct Facts {
     /// The working directory after the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The entries of which a call of `Recall` showed something; of a call, that of its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<EntryId>,
     /// The answer of the `Compact` tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compact: Option<Grant>,

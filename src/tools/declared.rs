@@ -96,7 +96,7 @@ mod tests {
         Job: Writes Keep/Strip exempt=false ["job", "action"]
         LoadSkill: Reads Keep/Keep exempt=true ["name"]
         Read: Reads Keep/Strip exempt=false ["path"]
-        Recall: Reads Keep/Strip exempt=false ["handle"]
+        Recall: Reads Keep/Strip exempt=false ["handle", "pattern"]
         TodoRead: Reads Keep/Keep exempt=true []
         TodoWrite: Reads Keep/Keep exempt=true []
         Write: Writes Strip/Keep exempt=false ["path"]

@@ -290,7 +290,7 @@ fn what_cannot_fit_is_refused_at_the_start() {
             .any(|e| matches!(&e.event, Event::Request(_)))
     );
     insta::assert_snapshot!(finished.text, @r#"
-    instructions and tools alone take 753 tokens, more than half of the 1,125 from which the context is compacted; use a model with a larger window or fewer tools
+    instructions and tools alone take 783 tokens, more than half of the 1,125 from which the context is compacted; use a model with a larger window or fewer tools
     "#);
 }
 
@@ -327,7 +327,7 @@ fn compact_is_granted_when_it_pays() {
     }
     insta::assert_snapshot!(said, @r#"
     5.1: Not now: there is no finished round before this one to summarize. Go on.
-    11.1: Not now: 1,760 of 12,000 tokens are in use; compaction pays from 3,600. Go on.
+    11.1: Not now: 1,790 of 12,000 tokens are in use; compaction pays from 3,600. Go on.
     35.1: Compression requested: rounds 1 to 10 (about 7,382 tokens) will be summarized when this round's calls are done. Focus: the parser
     tool: the model asked, focus: the parser
     50.1: Not now: the last summary is 4 rounds old; compaction pays again after 5. Go on.

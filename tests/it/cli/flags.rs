@@ -122,7 +122,7 @@ fn files_go_with_a_task_in_one_entry() {
 
     "notes.md" "text/markdown" 420000
     "latin.csv" "text/csv" null
-    e3:4: a long line of notes
+    e3:5: a long line of notes
     RUN  just now     2 rounds  finished     /home/w  csv\u{1b}[31m  compare them
       name        csv\u{1b}[31m
     "#);
