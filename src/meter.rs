@@ -115,8 +115,7 @@ impl Factor {
     /// Learns from one response to a request that was estimated at `base` tokens. A count far below
     /// the estimate or above the window is not believed.
     pub fn learn(&mut self, base: u64, input: u64, window: Option<u64>) {
-        let believed = base > 0 && input > base / 10 && window.is_none_or(|window| input <= window);
-        if believed {
+        if is_believed(base, input, window) {
             if self.learned.len() == LEARNED_FROM {
                 self.learned.remove(0);
             }
@@ -132,6 +131,12 @@ impl Factor {
             .get(sorted.len() / 2)
             .map_or(PLAIN, |median| (*median).clamp(BOUNDS.0, BOUNDS.1))
     }
+}
+
+/// Whether what a provider counted of a request can be true: it is not far below the estimate, and
+/// not above the window.
+pub fn is_believed(base: u64, input: u64, window: Option<u64>) -> bool {
+    base > 0 && input > base / 10 && window.is_none_or(|window| input <= window)
 }
 
 /// What a response cost, in micro-dollars.

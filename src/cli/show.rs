@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use undertext::compaction;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Layer, Overlay, Size};
 use undertext::record::Clock;
 use undertext::transcript::{At, End, Event, Speaker, Totals};
-use undertext::view::View;
+use undertext::view::{Estimates, View};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
@@ -35,6 +36,11 @@ pub(crate) struct Overview {
     context: Context,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimates: Option<Estimates>,
+    /// How estimates are made now.
+    #[serde(skip)]
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regret: Option<Regret>,
     overlays: Vec<Laid>,
     /// By class.
     faults: BTreeMap<&'static str, u64>,
@@ -61,13 +67,17 @@ struct Context {
     trigger: Option<u64>,
 }
 
-/// How far estimates were from what the provider counted.
+/// What was hidden and then fetched again.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Estimates {
-    replies: u64,
-    /// The mean distance, in thousandths of what was counted.
-    off_permille: u64,
-    factor: u64,
+struct Regret {
+    /// The calls that were ever hidden.
+    hidden: usize,
+    /// Of those, the ones that were fetched again, by tool.
+    by_tool: BTreeMap<String, u64>,
+    /// Other texts that were.
+    texts: usize,
+    /// All of them by the rule that had hidden them.
+    by_rule: BTreeMap<String, u64>,
 }
 
 /// An overlay.
@@ -127,7 +137,9 @@ fn overview(found: &Found) -> Overview {
             tokens: view.estimate().tokens,
             trigger: view.setup().map(brief::trigger),
         },
-        estimates: estimates(view),
+        estimates: view.estimates(),
+        rule: compaction::rule(view),
+        regret: regret(view),
         overlays: Vec::new(),
         faults: BTreeMap::new(),
         notes: Vec::new(),
@@ -201,34 +213,47 @@ fn laid(id: EntryId, overlay: &Overlay, stands: bool) -> Laid {
     }
 }
 
-/// Compares what was estimated of each round's request with what the provider counted.
-fn estimates(view: &View) -> Option<Estimates> {
-    let (mut replies, mut off) = (0_u64, 0_u64);
-    for round in view.rounds().all() {
-        let Some(response) = round.response.and_then(|id| view.response(id)) else {
-            continue;
-        };
-        let Some(Event::Request(request)) = view
-            .transcript()
-            .get(response.request)
-            .map(|entry| &entry.event)
-        else {
-            continue;
-        };
-        let counted = response
-            .usage
-            .and_then(|usage| usage.input)
-            .filter(|input| *input > 0);
-        if let Some(counted) = counted {
-            replies += 1;
-            off += request.estimate.tokens.abs_diff(counted) * 1_000 / counted;
-        }
-    }
-    (replies > 0).then(|| Estimates {
-        replies,
-        off_permille: off / replies,
-        factor: view.factor(),
+/// What was hidden and then fetched again; `None` if nothing was hidden.
+fn regret(view: &View) -> Option<Regret> {
+    let hidden = view.ever_hidden().len();
+    let regret = view.regret();
+    let texts = regret.texts().len();
+    (hidden > 0 || texts > 0).then(|| Regret {
+        hidden,
+        by_tool: regret.by_tool().clone(),
+        texts,
+        by_rule: regret.by_rule().clone(),
     })
+}
+
+/// How far estimates were off, in words.
+fn estimate_error(estimates: &Estimates, rule: &str) -> String {
+    let Estimates {
+        rounds,
+        median_permille,
+        worst_permille,
+        not_believed,
+        ..
+    } = *estimates;
+    let refused = match not_believed {
+        0 => String::new(),
+        count => format!("{} not believed", amount::of(count, "count")),
+    };
+    if rounds == 0 {
+        return format!("{rule}; {refused}");
+    }
+    let percent = |permille: u64| amount::count(permille.div_ceil(10));
+    let refused = if refused.is_empty() {
+        refused
+    } else {
+        format!(", {refused}")
+    };
+    format!(
+        "within {} % of what the provider counted (worst {} %, {}; {rule}){refused}",
+        percent(median_permille),
+        percent(worst_permille),
+        amount::of(rounds, "round")
+    )
 }
 
 impl Overview {
@@ -289,29 +314,15 @@ impl Overview {
         row("work", &self.work())?;
         row("tokens", &self.tokens())?;
         if let Some(estimates) = &self.estimates {
-            let Estimates {
-                replies,
-                off_permille,
-                factor,
-            } = estimates;
-            let replies = format!(
-                "{} {}",
-                amount::count(*replies),
-                if *replies == 1 { "reply" } else { "replies" }
-            );
-            let text = format!(
-                "{}.{} % off on average in {replies}, factor {}.{:03}",
-                off_permille / 10,
-                off_permille % 10,
-                factor / 1_000,
-                factor % 1_000
-            );
-            row("estimates", &text)?;
+            row("estimate", &estimate_error(estimates, &self.rule))?;
         }
         row(
             "context",
             &brief::fill(self.context.tokens, self.context.trigger),
         )?;
+        if let Some(regret) = &self.regret {
+            row("regret", &regret.text())?;
+        }
         let overlays: Vec<String> = self.overlays.iter().map(Laid::text).collect();
         row("overlays", &overlays.join("\n"))?;
         let faults: Vec<String> = self
@@ -349,6 +360,30 @@ impl Overview {
             amount::count(totals.input),
             amount::count(totals.cached),
             amount::count(totals.output)
+        )
+    }
+}
+
+impl Regret {
+    fn text(&self) -> String {
+        let named = |counts: &BTreeMap<String, u64>| {
+            let counts = counts.iter();
+            counts
+                .map(|(name, count)| format!("{name} {}", amount::count(*count)))
+                .collect::<Vec<_>>()
+        };
+        let mut fetched = named(&self.by_tool);
+        if self.texts > 0 {
+            fetched.push(amount::of(self.texts as u64, "text"));
+        }
+        let hidden = amount::of(self.hidden as u64, "call");
+        if fetched.is_empty() {
+            return format!("none (of {hidden} hidden)");
+        }
+        let rules = named(&self.by_rule).join(", ");
+        format!(
+            "{} (of {hidden} hidden; by rule: {rules})",
+            fetched.join(", ")
         )
     }
 }

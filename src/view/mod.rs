@@ -8,6 +8,7 @@
 
 mod aging;
 mod bands;
+mod estimates;
 mod item;
 mod ledger;
 mod messages;
@@ -15,6 +16,7 @@ mod open;
 mod pieces;
 mod reach;
 mod reads;
+mod regret;
 mod request;
 mod sizes;
 mod sought;
@@ -25,9 +27,11 @@ use std::sync::Arc;
 
 pub(crate) use aging::json_chars;
 pub use aging::{Aging, Candidate};
+pub use estimates::Estimates;
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
 pub use reads::Standing;
+pub use regret::Regret;
 pub(crate) use sizes::SHORT_TEXT;
 pub use sizes::Sizes;
 pub use sought::{Sought, Text};
@@ -64,6 +68,7 @@ pub struct View {
     ledger: Ledger,
     sought: Sought,
     aging: Aging,
+    regret: Regret,
     work: Work,
     measured: Tally,
 }
@@ -201,6 +206,7 @@ impl View {
         if self.covered(index).is_none() && !item.hides_call(call) {
             self.age(result.call);
         }
+        self.take_fetched(result);
     }
 
     fn lay(&mut self, id: EntryId, overlay: &Overlay) {

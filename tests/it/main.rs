@@ -51,6 +51,8 @@ mod notices;
 #[cfg(test)]
 mod recalled;
 #[cfg(test)]
+mod regretted;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod survived;

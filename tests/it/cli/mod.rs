@@ -1,6 +1,7 @@
 //! The program itself, run as a user runs it, against a server on the loopback interface.
 
 mod runs;
+mod shown;
 mod help;
 mod refused;
 mod ends;
