@@ -65,6 +65,8 @@ mod checked;
 #[cfg(test)]
 mod long;
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod golden;
