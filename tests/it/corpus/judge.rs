@@ -1,13 +1,15 @@
-//! What must hold of a played recording: the laws, that everything can be had again, and that
-//! planted facts are not lost.
+//! What must hold of a played recording: the view is the oracle's, everything can be had again,
+//! planted facts are not lost, and summaries leave out little that must survive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
+use undertext::compaction::carry::{Carried, carried};
 use undertext::exchange::Message;
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::layers::Reads;
+use undertext::overlay::{Layer, Summary};
 use undertext::record::Recorder;
 use undertext::transcript::{Entry, Event, Note, Purpose, Speaker};
 use undertext::view::View;
@@ -22,11 +24,20 @@ use crate::recalled::recall;
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) rounds: usize,
+    pub(super) passes: usize,
     pub(super) overlays: usize,
+    /// Summaries that stand at the end.
     pub(super) summaries: usize,
     /// Requests for summaries, and those of them that came to nothing.
     pub(super) asked: usize,
     pub(super) failed: usize,
+    /// What survival checks looked for, what of it was missing, and what of that had room in the
+    /// list, over all summaries.
+    pub(super) looked_for: usize,
+    pub(super) missing: usize,
+    pub(super) listed: usize,
+    /// The longest list of what was missing, in thousandths of the view that it stands in.
+    pub(super) list: u64,
     /// Facts whose value is in the final view.
     pub(super) visible: usize,
 }
@@ -37,6 +48,11 @@ pub(super) fn follows_the_oracle(entries: &[Arc<Entry>], looks: usize) -> Figure
     let mut figures = Figures::default();
     let laid = |entry: &Arc<Entry>| matches!(entry.event, Event::Overlay(_));
     figures.overlays = entries.iter().filter(|entry| laid(entry)).count();
+    let passes = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Overlay(overlay) => Some(overlay.pass),
+        _ => None,
+    });
+    figures.passes = passes.collect::<BTreeSet<_>>().len();
     let every = figures.overlays.div_ceil(looks.max(1)).max(1);
     let mut view = View::default();
     let mut since = 0;
@@ -53,7 +69,12 @@ pub(super) fn follows_the_oracle(entries: &[Arc<Entry>], looks: usize) -> Figure
             }
             Event::Request(_) => figures.asked += 1,
             Event::Note(Note::SummaryFailed { .. }) => figures.failed += 1,
-            Event::Overlay(_) => since += 1,
+            Event::Overlay(overlay) => {
+                since += 1;
+                if let Layer::Summary(summary) = &overlay.layer {
+                    figures.survived(&view, summary, entry);
+                }
+            }
             _ => {}
         }
         view.take(Arc::clone(entry));
@@ -65,6 +86,22 @@ pub(super) fn follows_the_oracle(entries: &[Arc<Entry>], looks: usize) -> Figure
     );
     figures.summaries = view.summaries().len();
     figures
+}
+
+impl Figures {
+    /// Takes in the survival check of a summary, made again from the view before it.
+    fn survived(&mut self, view: &View, summary: &Summary, entry: &Arc<Entry>) {
+        let sizes = view.sizes().unwrap();
+        let Carried { carry, survival } = carried(view, &sizes, summary.span, &summary.text, &[]);
+        assert_eq!(carry, summary.carry, "what entry {} carries", entry.id);
+        self.looked_for += survival.looked_for;
+        self.listed += survival.appended;
+        self.missing += survival.appended + survival.left_out;
+        let mut after = view.clone();
+        after.take(Arc::clone(entry));
+        let list = survival.text.chars().count() as u64;
+        self.list = self.list.max(list * 1000 / after.chars().all);
+    }
 }
 
 /// Law 12: what was recorded of each call is had by its handle, whatever it reads as now.
