@@ -24,10 +24,11 @@ pub(crate) fn asks(planned: &Planned) -> String {
         None => planned.span.to_string(),
     };
     let tokens = amount::count(planned.tokens);
-    let what = match (planned.texts, planned.part) {
-        (Some(texts), _) => format!("one summary of {texts} texts on {what}"),
-        (None, Some([part, of])) => format!("part {part} of {of} of a summary of {what}"),
-        (None, None) => format!("a summary of {what}"),
+    let what = match (planned.replaces, planned.texts, planned.part) {
+        (Some(summaries), ..) => format!("one summary of {what} in place of {summaries}"),
+        (None, Some(texts), _) => format!("one summary of {texts} texts on {what}"),
+        (None, None, Some([part, of])) => format!("part {part} of {of} of a summary of {what}"),
+        (None, None, None) => format!("a summary of {what}"),
     };
     format!(
         "asking {} for {what} (about {tokens} tokens)",
@@ -96,7 +97,11 @@ mod tests {
 
     use super::*;
 
-    fn planned(rounds: Option<[u32; 2]>, part: Option<[u32; 2]>, texts: Option<usize>) -> Notice {
+    fn planned(
+        rounds: Option<[u32; 2]>,
+        part: Option<[u32; 2]>,
+        [texts, replaces]: [Option<usize>; 2],
+    ) -> Notice {
         Notice::Planned(Planned {
             origin: Origin::Auto,
             model: "m".to_owned(),
@@ -104,6 +109,7 @@ mod tests {
             rounds,
             part,
             texts,
+            replaces,
             tokens: 118_000,
         })
     }
@@ -138,9 +144,10 @@ mod tests {
     #[test]
     fn a_notice_is_a_line() {
         let notices = [
-            planned(Some([3, 84]), None, None),
-            planned(Some([3, 3]), Some([1, 2]), None),
-            planned(None, None, Some(2)),
+            planned(Some([3, 84]), None, [None; 2]),
+            planned(Some([3, 3]), Some([1, 2]), [None; 2]),
+            planned(None, None, [Some(2), None]),
+            planned(Some([3, 84]), None, [Some(4), Some(4)]),
             passed(Origin::Micro, None, [0, 0, 1_412]),
             passed(Origin::Auto, None, [0, 0, 1_400]),
             passed(Origin::Auto, Some(Author::Model), [0, 1, 38]),
@@ -158,6 +165,7 @@ mod tests {
         compacting: asking m for a summary of rounds 3 to 84 (about 118,000 tokens)
         compacting: asking m for part 1 of 2 of a summary of round 3 (about 118,000 tokens)
         compacting: asking m for one summary of 2 texts on e12–e371 (about 118,000 tokens)
+        compacting: asking m for one summary of rounds 3 to 84 in place of 4 (about 118,000 tokens)
         put away 12 results, 151,200 → 74,300 tokens
         compacted (auto): [1,412 entries] → [1,400 entries], 151,200 → 74,300 tokens, 2 overlays
         compacted (auto): [1,412 entries] → [summary + 38 entries], 151,200 → 74,300 tokens, 2 overlays

@@ -7,11 +7,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compaction::{Cause, Draft, Plan};
+use crate::compaction::{Draft, Plan};
 use crate::id::{EntryId, Span};
 use crate::overlay::{Author, Layer, Origin, Overlay};
 use crate::setup::Role;
-use crate::transcript::{Event, Purpose};
+use crate::transcript::{Event, Purpose, Source};
 use crate::view::View;
 
 /// Something that people and programs are told of a compaction.
@@ -44,6 +44,9 @@ pub struct Planned {
     /// The number of texts that are to become one; absent: it is made from the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub texts: Option<usize>,
+    /// The number of summaries that it is to replace; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<usize>,
     /// What those entries take in the next request now, in tokens.
     pub tokens: u64,
 }
@@ -135,13 +138,22 @@ impl Planned {
             Purpose::Combine(ask) => (ask.model, ask.span, None, Some(ask.of.len())),
             Purpose::Round | Purpose::Repair { .. } => return None,
         };
+        let replaces = match purpose {
+            Purpose::Summary(ask) => ask.replaces.len(),
+            Purpose::Combine(ask) => {
+                let laid = |source: &&Source| matches!(source, Source::Overlay(_));
+                ask.of.iter().filter(laid).count()
+            }
+            Purpose::Round | Purpose::Repair { .. } => 0,
+        };
         Some(Self {
-            origin: Cause::of(view).map_or(Origin::Auto, |cause| cause.origin()),
+            origin: purpose.origin(),
             model: model(view, role)?,
             span,
             rounds: view.round_numbers(span).map(<[u32; 2]>::from),
             part,
             texts,
+            replaces: (replaces > 0).then_some(replaces),
             tokens: view.tokens_between(span),
         })
     }
@@ -211,8 +223,11 @@ impl Failed {
         let (next, model) = match plan {
             Some(Plan::Ask(purpose)) => after_that(view, asked, purpose),
             Some(Plan::Lay(pass)) => {
-                let summary = |draft: &Draft| matches!(draft.layer, Layer::Summary(_));
-                let rules = pass.drafts.iter().any(summary);
+                let by_rules = |draft: &Draft| match &draft.layer {
+                    Layer::Summary(summary) => summary.by == Author::Rules,
+                    Layer::Stub(_) | Layer::Hide(_) | Layer::Show(_) => false,
+                };
+                let rules = pass.drafts.iter().any(by_rules);
                 (if rules { Next::Rules } else { Next::Strip }, None)
             }
             Some(Plan::Stop) => (Next::Stop, None),
