@@ -10,7 +10,7 @@
 //!  Transcript ──take──▶ View ──request──▶ Body ──▶ model, or a recording of one ──▶ Response ──┐
 //!      ▲                 │                                                                     │
 //!      │                 ├──plan──▶ Plan ──▶ Overlay ─────────────────────────────────┐         │
-//!      │                 └──next──▶ Step: Ask · Wait · Call · Compact · Check · Stop  │         │
+//!      │                 └──next──▶ Ask · Wait · Call · Compact · Check · Hook · Stop │         │
 //!      │                                             └──▶ hands (tools) ──▶ Result ───┤         │
 //!      └────────────────────────── Entry ◀──── Recorder ◀──── Event ◀─────────────────┴─────────┘
 //! ```

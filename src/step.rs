@@ -4,6 +4,7 @@
 //! is taken up again decides what it would have decided.
 
 use crate::announcement::Announcement;
+use crate::compaction::hooks::{self, Question};
 use crate::compaction::{self, Plan};
 use crate::exchange::{Ending, Response};
 use crate::id::{CallId, EntryId};
@@ -41,6 +42,10 @@ pub enum Step {
     /// It is a verb of its own because nothing else fits: the model did not call it and gets no
     /// result, it is never answered `interrupted`, and a run that was killed beside it runs it again.
     Check(EntryId),
+    /// Ask the hook before a pass is begun.
+    ///
+    /// It is a verb of its own for the reasons that `Check` is.
+    Hook(Box<Question>),
     /// End the run.
     Stop(Reason),
 }
@@ -321,7 +326,11 @@ fn used(view: &View, now: At) -> Vec<Used> {
 
 /// What compaction does before the next request.
 fn compacted(view: &View, now: At) -> Option<Step> {
-    match compaction::plan(view, now) {
+    let plan = compaction::plan(view, now);
+    if let Some(question) = plan.as_ref().and_then(|plan| hooks::question(view, plan)) {
+        return Some(Step::Hook(Box::new(question)));
+    }
+    match plan {
         Some(Plan::Ask(purpose)) => Some(Step::Ask(Ask {
             purpose,
             again: None,

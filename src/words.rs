@@ -133,6 +133,16 @@ pub fn compaction_failed(why: &str) -> String {
     )
 }
 
+/// Why a compression that was requested is not done: a hook of the user's forbids it.
+pub fn vetoed(reason: &str) -> String {
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    if reason.is_empty() {
+        "a hook that the user set up forbids it now".to_owned()
+    } else {
+        format!("a hook that the user set up forbids it now ({reason})")
+    }
+}
+
 /// The answer of `Compact` when it is granted.
 pub fn compact_granted(rounds: (u32, u32), tokens: u64, focus: Option<&str>) -> String {
     let mut text = format!(

@@ -1,20 +1,36 @@
 //! Recording what compaction decided, and telling of it.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::agent::{Agent, AgentError, Progress, plan_name};
 use crate::compaction::notice::{Failed, Laid, Notice, Planned, Shape};
 use crate::compaction::{self, Pass, Plan};
-use crate::id::EntryId;
 use crate::overlay::{Origin, Overlay};
 use crate::record::Recorder;
 use crate::transcript::{Event, Note, Purpose};
 
 impl Agent {
     /// Lays the overlays of a pass, or notes that a summary could not be had.
-    pub(super) fn compact(&self, recorder: &mut Recorder, plan: Plan) -> Result<(), AgentError> {
+    pub(super) async fn compact(
+        &self,
+        recorder: &mut Recorder,
+        plan: Plan,
+        cancel: &CancellationToken,
+    ) -> Result<(), AgentError> {
         let span = tracing::info_span!("compaction", plan = plan_name(&plan));
-        let _entered = span.enter();
+        match span.in_scope(|| self.carry_out(recorder, plan))? {
+            // Micro-compaction only puts away what a call brings back.
+            Some(laid) if laid.origin != Origin::Micro => {
+                self.hook_after(recorder, &laid, cancel).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Records what was decided, and returns the pass that was laid.
+    fn carry_out(&self, recorder: &mut Recorder, plan: Plan) -> Result<Option<Laid>, AgentError> {
         match plan {
-            Plan::Lay(pass) => self.lay(recorder, pass).map(|_| ()),
+            Plan::Lay(pass) => self.lay(recorder, pass),
             Plan::Failed { request, why } => {
                 let note = Note::SummaryFailed {
                     request,
@@ -24,15 +40,19 @@ impl Agent {
                 let next = compaction::plan(recorder.view(), recorder.now());
                 let failed = Failed::of(recorder.view(), request, &why, next.as_ref());
                 self.notice(&Notice::Failed(failed));
-                Ok(())
+                Ok(None)
             }
             // These are steps of their own: `step::next` turns them into an ask or a stop.
-            Plan::Ask(_) | Plan::Stop => Ok(()),
+            Plan::Ask(_) | Plan::Stop => Ok(None),
         }
     }
 
-    /// Lays the overlays of a pass, tells of it, and returns the first.
-    pub(super) fn lay(&self, recorder: &mut Recorder, pass: Pass) -> Result<EntryId, AgentError> {
+    /// Lays the overlays of a pass, tells of it, and returns what was told; `None` if it is empty.
+    pub(super) fn lay(
+        &self,
+        recorder: &mut Recorder,
+        pass: Pass,
+    ) -> Result<Option<Laid>, AgentError> {
         let first = recorder.view().transcript().next_id();
         let before = Shape::of(recorder.view());
         for draft in pass.drafts {
@@ -51,10 +71,11 @@ impl Agent {
                 "an overlay makes requests shorter"
             );
         }
-        if let Some(laid) = Laid::of(recorder.view(), first, before) {
-            self.notice(&Notice::Laid(laid));
+        let laid = Laid::of(recorder.view(), first, before);
+        if let Some(laid) = &laid {
+            self.notice(&Notice::Laid(laid.clone()));
         }
-        Ok(first)
+        Ok(laid)
     }
 
     /// Tells of a request that was recorded, if it asks for a summary.

@@ -8,6 +8,7 @@ mod ask;
 mod call;
 mod check;
 mod compact;
+mod hook;
 mod task;
 
 use std::fmt;
@@ -241,8 +242,9 @@ impl Agent {
                 Step::Ask(ask) => self.ask(recorder, ask, stop).await?,
                 Step::Wait(until) => self.wait(recorder, until, stop).await,
                 Step::Call(calls) => self.call(recorder, &calls, stop).await?,
-                Step::Compact(plan) => self.compact(recorder, plan)?,
+                Step::Compact(plan) => self.compact(recorder, plan, stop).await?,
                 Step::Check(response) => self.check_work(recorder, response, stop).await?,
+                Step::Hook(question) => self.hook_before(recorder, &question, stop).await?,
                 Step::Stop(reason) => return Ok(reason),
             }
         }

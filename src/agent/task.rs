@@ -3,8 +3,9 @@
 use crate::agent::{Agent, AgentError};
 use crate::exchange::Clipped;
 use crate::record::Recorder;
+use crate::setup::{Hooks, Setup};
 use crate::tools::clip;
-use crate::transcript::{Attachment, Event, Speaker, User};
+use crate::transcript::{Attachment, Event, Note, Speaker, User};
 use crate::view::{SHORT_TEXT, Sizes, View};
 
 /// What a person says: the task, or a later message.
@@ -57,8 +58,12 @@ impl Agent {
         if let Some(learned) = view.ledger().learned_window.filter(|_| same) {
             main.window = Some(main.window.map_or(learned, |window| window.min(learned)));
         }
+        let hooks = self.hooks(&mut setup);
         if view.setup() != Some(&setup) {
             self.record(recorder, Event::Setup(Box::new(setup)))?;
+            if let Some(text) = hooks {
+                self.record(recorder, Event::Note(Note::Warning { text }))?;
+            }
         }
         if let Some(task) = task {
             let origin = if first {
@@ -76,6 +81,18 @@ impl Agent {
         }
         recorder.sync()?;
         Ok(())
+    }
+}
+
+impl Agent {
+    /// Takes the hooks out of the settings if nothing can run them, and returns what is said of it.
+    fn hooks(&self, setup: &mut Setup) -> Option<String> {
+        let hooks = &mut setup.policy.compaction.hooks;
+        if self.hands.is_some() || hooks.is_default() {
+            return None;
+        }
+        *hooks = Hooks::default();
+        Some("the hooks of compaction do not run: there are no hands to run them".to_owned())
     }
 }
 

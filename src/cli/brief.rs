@@ -6,7 +6,7 @@ use undertext::exchange::Clipped;
 use undertext::id::EntryId;
 use undertext::overlay::{Author, Layer, Overlay};
 use undertext::setup::Setup;
-use undertext::transcript::{Check, Fault, Note, Speaker, User};
+use undertext::transcript::{Check, Fault, Hook, Note, Speaker, User};
 use undertext::view::Sizes;
 
 use crate::cli::amount;
@@ -83,9 +83,26 @@ pub(crate) fn note(note: &Note) -> String {
         ),
         Note::Damage { text } => format!("damage accepted: {text}"),
         Note::SummaryFailed { request, why } => format!("no summary from e{request}: {why}"),
-        Note::Hook { text } => format!("hook: {text}"),
+        Note::Hook(said) => hook(said),
         Note::Check(check) => checked(check),
     }
+}
+
+/// `hook: no compaction now (the tests run)`, `hook: 2 texts must be kept`
+fn hook(said: &Hook) -> String {
+    if said.failed {
+        return format!("warning: {}", said.text);
+    }
+    let keep = said.keep.len() as u64;
+    let mut line = match (said.veto, keep) {
+        (true, _) => "hook: no compaction now".to_owned(),
+        (false, 0) => "hook: go on".to_owned(),
+        (false, 1..) => format!("hook: {} must be kept", amount::of(keep, "text")),
+    };
+    if !said.text.trim().is_empty() {
+        write!(line, " ({})", said.text.trim().replace('\n', " ")).ok();
+    }
+    line
 }
 
 /// `check of e41: passed, 2.1 s`, `check of e41: failed with exit 1, 2.1 s`

@@ -322,7 +322,7 @@ fn note_lines(note: &Note) -> (String, Vec<String>) {
             format!("note: no summary from e{request}: {why}"),
             Vec::new(),
         ),
-        Note::Hook { text } => ("note: hook".to_owned(), vec![text.clone()]),
+        Note::Hook(said) => (format!("note: {}", brief::note(note)), said.keep.clone()),
         Note::Check(_) => (format!("note: {}", brief::note(note)), Vec::new()),
     }
 }

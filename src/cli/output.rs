@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
+use undertext::compaction::hooks::{self, Answer, Question};
 use undertext::compaction::notice::Notice;
 use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
@@ -104,10 +105,19 @@ fn contract(settings: SchemaSettings) -> Value {
         ("tools", generator.subschema_for::<tools::Offered<'_>>()),
         ("rm", generator.subschema_for::<rm::Deleted>()),
     ];
+    // What hooks read and print is in the schema, though no command writes it.
+    let hooks = [
+        ("hook-before", generator.subschema_for::<Question>()),
+        ("hook-answer", generator.subschema_for::<Answer>()),
+        ("hook-after", generator.subschema_for::<hooks::Told<'_>>()),
+    ];
     let mut definitions = generator.take_definitions(true);
     let mut names = Vec::new();
     for (name, schema) in commands {
         names.push(json!({"$ref": format!("#/$defs/{name}")}));
+        definitions.insert(name.to_owned(), schema.into());
+    }
+    for (name, schema) in hooks {
         definitions.insert(name.to_owned(), schema.into());
     }
     json!({

@@ -172,10 +172,12 @@ impl<'a> Report<'a> {
             // It is told with what is done then.
             Note::SummaryFailed { .. } => return,
             Note::Check(check) if check.passed => Look::Faint,
+            Note::Hook(hook) if !hook.failed && !hook.veto && hook.keep.is_empty() => return,
+            Note::Hook(hook) if !hook.failed => Look::Plain,
             Note::Warning { .. }
             | Note::Torn(_)
             | Note::Damage { .. }
-            | Note::Hook { .. }
+            | Note::Hook(_)
             | Note::Check(_) => Look::Bad,
         };
         self.say(look, &brief::note(note));

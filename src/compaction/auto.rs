@@ -27,7 +27,7 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
         && (*cause != Cause::Recovery || !trial.is_empty());
     let span = summary::span(trial.view(), &sizes);
     if let Some(span) = span.filter(|_| may_summarize(view, cause, &sizes))
-        && let Some(plan) = asked(view, cause, &cause.job(span))
+        && let Some(plan) = asked(view, cause, &cause.job(view, span))
     {
         return Some(plan);
     }

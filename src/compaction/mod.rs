@@ -4,7 +4,7 @@
 //! says what comes next: ask a model for a summary, lay overlays, or note that a summary could not
 //! be had. Micro-compaction puts old results away, [`auto`] is the pipeline when the estimate is over
 //! the trigger, [`summary`] chooses spans, [`gather`] gets their texts, up a ladder of models, [`bands`]
-//! keeps them within their share, [`skeleton`] needs no model. A plan is tried on a copy of the view, so
+//! keeps them within their share, [`skeleton`] needs no model, [`hooks`] are asked and told. A plan is tried on a copy of the view, so
 //! that its sizes are the real ones.
 
 pub mod auto;
@@ -12,6 +12,7 @@ pub mod bands;
 pub mod carry;
 pub mod edits;
 pub mod gather;
+pub mod hooks;
 pub mod micro;
 pub mod notice;
 pub mod skeleton;
@@ -88,12 +89,13 @@ pub fn plan(view: &View, now: At) -> Option<Plan> {
             return Some(plan);
         }
     }
-    if let Some(job) = granted
+    let may = hooks::vetoed(view).is_none();
+    if let Some(job) = granted.filter(|_| may)
         && let Some(plan) = auto::asked(view, &Cause::of_job(&job), &job)
     {
         return Some(plan);
     }
-    if let Some(cause) = due
+    if let Some(cause) = due.filter(|_| may)
         && let Some(plan) = auto::plan(view, &cause)
     {
         return Some(plan);
@@ -137,7 +139,7 @@ impl Cause {
     }
 
     /// The summary of a span that it asks for.
-    fn job(&self, span: Span) -> Job {
+    fn job(&self, view: &View, span: Span) -> Job {
         Job {
             origin: self.origin(),
             span,
@@ -145,7 +147,7 @@ impl Cause {
                 Self::Tool { focus } => focus.clone(),
                 Self::Auto | Self::Recovery => None,
             },
-            keep: Vec::new(),
+            keep: hooks::keep(view),
         }
     }
 
@@ -194,7 +196,7 @@ fn granted(view: &View) -> Option<Job> {
     let mut granted = round.results.iter().flatten().filter_map(|result| {
         let grant = view.result(*result)?.facts.compact.as_ref()?;
         let focus = grant.focus.clone();
-        Some(Cause::Tool { focus }.job(grant.granted.then_some(grant.span?)?))
+        Some(Cause::Tool { focus }.job(view, grant.granted.then_some(grant.span?)?))
     });
     granted.next()
 }
@@ -202,6 +204,9 @@ fn granted(view: &View) -> Option<Job> {
 /// What the model is told if the compaction that it was granted cannot be had.
 pub fn failure(view: &View) -> Option<String> {
     let job = granted(view)?;
+    if let Some(reason) = hooks::vetoed(view) {
+        return Some(words::compaction_failed(&words::vetoed(reason)));
+    }
     let failed = gather(view, &job) == Gathered::Unavailable;
     failed.then(|| words::compaction_failed("no summary could be had"))
 }

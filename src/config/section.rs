@@ -243,6 +243,8 @@ section! {
         summary: SummarySection,
         /// The model's own `Compact`.
         tool: CompactToolSection,
+        /// Commands around each compaction.
+        hooks: HooksSection,
     }
     maps {
         /// Named rules.
@@ -317,6 +319,19 @@ section! {
         min_ratio: Ratio,
         /// Rounds after a summary in which it is not granted again.
         cooldown_rounds: u32,
+    }
+}
+
+section! {
+    /// `compaction.hooks`.
+    HooksSection
+    keys {
+        /// The command that is asked before a pass: it may forbid it, or name texts that the summary must keep.
+        before: Option<String>,
+        /// The command that is told after a pass what was laid.
+        after: Option<String>,
+        /// How long each may take; one that takes longer is ended, and the pass goes on.
+        timeout: Lasting,
     }
 }
 

@@ -353,6 +353,7 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
         auto,
         summary,
         tool,
+        hooks,
         rules,
     } = section;
     enabled.put(&mut compaction.enabled);
@@ -393,6 +394,14 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
     tool.enabled.put(&mut target.enabled);
     tool.min_ratio.map(|r| r.0).put(&mut target.min_ratio);
     tool.cooldown_rounds.put(&mut target.cooldown_rounds);
+
+    let target = &mut compaction.hooks;
+    hooks.before.map(not_blank).put(&mut target.before);
+    hooks.after.map(not_blank).put(&mut target.after);
+    hooks
+        .timeout
+        .map(|time| time.0.0)
+        .put(&mut target.timeout_ms);
 
     for (name, section) in rules {
         put_rule(section, compaction.rules.entry(name).or_default());

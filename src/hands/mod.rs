@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -22,7 +22,7 @@ pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};
 
 use crate::exchange::Status;
 use crate::id::{CallId, Digest};
-use crate::tools::Outcome;
+use crate::tools::{Outcome, hook};
 
 /// One call to perform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,23 @@ pub struct Order {
     /// as is usual for the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+}
+
+impl Order {
+    /// The order to run a hook: this command on this input, for so many milliseconds.
+    ///
+    /// Its outcome is what it printed, or, if that is not ok, how it failed.
+    pub fn hook(call: CallId, command: &str, input: &str, timeout_ms: u64, chars: u64) -> Self {
+        Self {
+            call,
+            tool: hook::NAME.to_owned(),
+            arguments: json!({"command": command, "input": input}).to_string(),
+            cwd: None,
+            known: None,
+            chars,
+            timeout_ms: Some(timeout_ms),
+        }
+    }
 }
 
 /// What the brain says.

@@ -15,7 +15,7 @@ use crate::tools::external::{self, External};
 use crate::tools::scope::Site;
 use crate::tools::walk::{self, Watch};
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, bash, edit, glob, grep, job, read, write};
+use crate::tools::{Outcome, bash, edit, glob, grep, hook, job, read, write};
 
 /// What all calls share.
 #[derive(Debug)]
@@ -105,6 +105,7 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     };
     let outcome = match tool.as_str() {
         "Bash" => bash::run(&site, &arguments, usual, jobs, &cancel).await,
+        hook::NAME => hook::run(&site, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Job" => job::run(jobs, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Read" => file(read::run, site, arguments).await,
         "Write" => file(write::run, site, arguments).await,

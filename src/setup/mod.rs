@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use policy::{
-    Auto, Compaction, EstimateRule, Limits, Micro, OnFailure, Policy, Prices, Retries, Rule,
+    Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, Policy, Prices, Retries, Rule,
     Sandbox, SummaryPolicy, ToolPolicy,
 };
 pub use wire::{

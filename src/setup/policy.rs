@@ -126,6 +126,9 @@ pub struct Compaction {
     pub tool: ToolPolicy,
     /// Named rules.
     pub rules: BTreeMap<String, Rule>,
+    /// Commands that are asked before a pass and told after it; absent: none are.
+    #[serde(skip_serializing_if = "Hooks::is_default")]
+    pub hooks: Hooks,
 }
 
 impl Default for Compaction {
@@ -155,6 +158,7 @@ impl Default for Compaction {
             rules: [("default", default), ("light", light), ("heavy", heavy)]
                 .map(|(name, rule)| (name.to_owned(), rule))
                 .into(),
+            hooks: Hooks::default(),
         }
     }
 }
@@ -316,6 +320,37 @@ pub struct Rule {
     pub keep_first: u32,
     /// Rounds at the end that stay.
     pub keep_last: u32,
+}
+
+/// Commands of a person's own around each pass but those of micro-compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Hooks {
+    /// The command that is asked before a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The command that is told after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// How long each may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            before: None,
+            after: None,
+            timeout_ms: 10_000,
+        }
+    }
+}
+
+impl Hooks {
+    /// Whether there is nothing to run, and nothing else is said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What tokens cost, in micro-dollars per million tokens.

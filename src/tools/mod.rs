@@ -28,6 +28,7 @@ pub(crate) mod background;
 pub(crate) mod bash;
 pub(crate) mod job;
 pub mod external;
+pub(crate) mod hook;
 pub(crate) mod edit;
 pub(crate) mod read;
 pub(crate) mod write;

@@ -324,13 +324,38 @@ pub enum Note {
         /// Why.
         why: String,
     },
-    /// A hook said something.
-    Hook {
-        /// What it said.
-        text: String,
-    },
+    /// A hook was asked before a pass.
+    Hook(Hook),
     /// The check command ran on a reply that ended the work.
     Check(Check),
+}
+
+/// What a hook said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hook {
+    /// Why, in its words; or what went wrong with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// It forbade the pass.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub veto: bool,
+    /// Texts that the summary must keep, word for word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// It hung, failed or printed garbage, and the pass goes on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub failed: bool,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What came of the check command.

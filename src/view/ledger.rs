@@ -59,6 +59,8 @@ pub struct Ledger {
     pub failed_at: Chars,
     /// The number of rounds when the newest summary was laid.
     pub summary_round: Option<u32>,
+    /// What a hook said of the pass that is due: its note.
+    pub hook: Option<EntryId>,
     /// The newest overlay that belongs to a pass.
     pub overlay: Option<EntryId>,
     /// The newest overlay of origin recovery.
@@ -153,6 +155,7 @@ impl Ledger {
                 }
                 self.prices.clone_from(&setup.policy.prices);
                 self.check = None;
+                self.hook = None;
                 self.window = model.window;
             }
             Event::User(user) => {
@@ -205,6 +208,9 @@ impl Ledger {
                     self.summary_round = rounds.last().map(|round| round.number);
                 }
                 self.pass_failures = 0;
+                if overlay.origin != Origin::Micro {
+                    self.hook = None;
+                }
             }
             Event::End(end) => {
                 self.ended = Some(end.reason);
@@ -246,7 +252,8 @@ impl Ledger {
                 let again = before.is_some_and(|(_, before)| before.response == check.response);
                 self.checks_failed += u32::from(!check.passed && !again);
             }
-            Note::Warning { .. } | Note::Torn(_) | Note::Damage { .. } | Note::Hook { .. } => {}
+            Note::Hook(_) => self.hook = Some(entry),
+            Note::Warning { .. } | Note::Torn(_) | Note::Damage { .. } => {}
         }
     }
 
@@ -256,6 +263,7 @@ impl Ledger {
         if request.purpose == Purpose::Round {
             self.round_asked = Some((entry.id, entry.at));
             self.pass_failures = 0;
+            self.hook = None;
         }
         self.asked = Some(Asked {
             request: entry.id,

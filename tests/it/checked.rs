@@ -225,7 +225,7 @@ fn what_follows_a_check_is_decided_by_the_entries() {
             Step::Ask(_) => "ask".to_owned(),
             Step::Check(response) => format!("check of {response}"),
             Step::Stop(reason) => reason.word().to_owned(),
-            Step::Wait(_) | Step::Call(_) | Step::Compact(_) => panic!("{step:?}"),
+            Step::Wait(_) | Step::Call(_) | Step::Compact(_) | Step::Hook(_) => panic!("{step:?}"),
         }
     };
     let steps: Vec<String> = (4..=entries.len()).map(next).collect();

@@ -65,6 +65,12 @@ fn line(event: &Event) -> String {
         Event::Note(Note::SummaryFailed { request, why }) => {
             format!("note, {request} failed: {why}")
         }
+        Event::Note(Note::Warning { text }) => format!("warning: {text}"),
+        Event::Note(Note::Hook(hook)) => {
+            let said = if hook.failed { "failed" } else { "said" };
+            let (veto, keep, text) = (hook.veto, &hook.keep, &hook.text);
+            format!("hook {said}, veto {veto}, keep {keep:?}: {text}")
+        }
         Event::Note(Note::Check(check)) => {
             let verdict = if check.passed { "passed" } else { "failed" };
             format!(

@@ -49,6 +49,8 @@ mod superseding;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod recalled;
 #[cfg(test)]
 mod regretted;

@@ -21,6 +21,7 @@ mod offline;
 mod output;
 mod jobs;
 mod notices;
+mod hooks;
 mod tools;
 
 use std::fs;

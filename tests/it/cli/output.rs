@@ -106,7 +106,8 @@ fn the_page_shows_lines_that_fit() {
     let published = Published::of(&place);
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md");
     let page = std::fs::read_to_string(page).unwrap();
-    for section in page.split("\n## `").skip(1) {
+    let sections = page.split("\n## ");
+    for section in sections.filter_map(|section| section.strip_prefix('`')) {
         let command = section.split(" --json").next().unwrap().replace(' ', "-");
         published.command(&command);
         for line in section.lines().filter(|line| line.starts_with('{')) {
