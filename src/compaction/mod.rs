@@ -9,6 +9,7 @@
 
 pub mod auto;
 pub mod bands;
+pub mod by_hand;
 pub mod carry;
 pub mod edits;
 pub mod gather;

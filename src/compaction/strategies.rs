@@ -41,6 +41,15 @@ pub(super) fn is_spared(view: &View, call: CallId) -> bool {
 
 /// Leaves out the reasoning that the profile lets go; `None` if there is none.
 pub fn reasoning(view: &View) -> Option<Layer> {
+    let unpinned = responses(view).into_iter();
+    reasoning_of(view, unpinned.filter(|entry| !view.is_protected(*entry)))
+}
+
+/// Leaves out the reasoning of these responses, as far as the profile lets it go.
+pub(super) fn reasoning_of(
+    view: &View,
+    responses: impl IntoIterator<Item = EntryId>,
+) -> Option<Layer> {
     let removable = view.wire()?.models.main.profile.reasoning.removable;
     let turn = view.rounds().turns().last().copied().unwrap_or_default();
     let goes = |entry: &EntryId| match removable {
@@ -52,9 +61,9 @@ pub fn reasoning(view: &View) -> Option<Layer> {
         view.response(*entry)
             .is_some_and(|response| !response.reasoning.is_empty())
     };
-    let hidden = responses(view).into_iter().filter(|entry| {
-        goes(entry) && has(entry) && view.reads_reasoning(*entry) && !view.is_protected(*entry)
-    });
+    let hidden = responses
+        .into_iter()
+        .filter(|entry| goes(entry) && has(entry) && view.reads_reasoning(*entry));
     let reasoning: Vec<EntryId> = hidden.collect();
     let hide = Hide {
         reasoning,
@@ -65,19 +74,26 @@ pub fn reasoning(view: &View) -> Option<Layer> {
 
 /// Strips calls by the hints of their tools: first the stubs, then the calls left out whole.
 pub fn hints(view: &View) -> [Option<Layer>; 2] {
+    let calls = responses(view)
+        .into_iter()
+        .flat_map(|response| calls(view, response));
+    let unspared = calls.filter(|call| !is_spared(view, *call));
+    treated(view, unspared, |call| hint(view, call))
+}
+
+/// Strips these calls as they are to be treated: first the stubs, then the calls left out whole.
+pub(super) fn treated(
+    view: &View,
+    calls: impl IntoIterator<Item = CallId>,
+    treatment: impl Fn(CallId) -> Hint,
+) -> [Option<Layer>; 2] {
     let mut stub = Stub {
         form: Form::Compacted,
         ..Stub::default()
     };
     let mut hide = Hide::default();
-    for call in responses(view)
-        .into_iter()
-        .flat_map(|response| calls(view, response))
-    {
-        if is_spared(view, call) {
-            continue;
-        }
-        let hint = hint(view, call);
+    for call in calls {
+        let hint = treatment(call);
         if hint.omits() {
             let reads = view
                 .reads(call)

@@ -343,7 +343,11 @@ section! {
         reasoning: Keeping,
         /// What becomes of calls and their results; what a tool says of itself may keep more.
         tools: Option<HintChoice>,
-        /// `{}`: a summary takes the place of the rounds.
+        /// What becomes of the texts that were handed in with messages.
+        attachments: Keeping,
+        /// Whether calls that a later one made superfluous are left out.
+        dedup: bool,
+        /// `{}`: a summary takes the place of the rounds; what it must preserve, and your words in its request, may stand in it.
         summary: SummaryChoice,
         /// Rounds at the start that stay.
         keep_first: u32,

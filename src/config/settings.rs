@@ -9,7 +9,7 @@ use crate::config::read::{ConfigError, MeaningError};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
 use crate::config::section::{InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
-use crate::config::value::{CallsChoice, Keeping, Lasting, Usd};
+use crate::config::value::{CallsChoice, Keeping, Lasting, SummaryChoice, Usd};
 use crate::config::{Environment, state_dir};
 use crate::exchange::ToolMeta;
 use crate::model::Timeouts;
@@ -412,6 +412,8 @@ fn put_rule(section: RuleSection, rule: &mut Rule) {
     let RuleSection {
         reasoning,
         tools,
+        attachments,
+        dedup,
         summary,
         keep_first,
         keep_last,
@@ -422,7 +424,15 @@ fn put_rule(section: RuleSection, rule: &mut Rule) {
     tools
         .map(|choice| choice.map(|choice| choice.over(own)))
         .put(&mut rule.tools);
-    summary.map(|choice| choice.0).put(&mut rule.summary);
+    let strip = attachments.map(|keeping| keeping == Keeping::Strip);
+    strip.put(&mut rule.strip_attachments);
+    dedup.put(&mut rule.dedup);
+    if let Some(SummaryChoice(words)) = summary.get() {
+        rule.summary = words.is_some();
+        let words = words.unwrap_or_default();
+        rule.focus = words.focus;
+        rule.instructions = words.instructions;
+    }
     keep_first.put(&mut rule.keep_first);
     keep_last.put(&mut rule.keep_last);
 }

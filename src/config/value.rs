@@ -237,9 +237,23 @@ pub enum Keeping {
     Strip,
 }
 
-/// Whether a rule ends in a summary: `{}` says yes, `null` no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SummaryChoice(pub bool);
+/// Whether a rule ends in a summary: a mapping says yes, `null` no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryChoice(pub Option<SummaryWords>);
+
+/// What is said to whoever writes a rule's summary.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SummaryWords {
+    /// What it must preserve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+    /// The person's words in the request for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+/// The keys of a rule's summary.
+const SUMMARY_KEYS: &[&str] = &["focus", "instructions"];
 
 impl<'de> Deserialize<'de> for SummaryChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -257,28 +271,38 @@ impl<'de> Visitor<'de> for SummaryVisitor {
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(SummaryChoice(false))
+        Ok(SummaryChoice(None))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        match map.next_key::<String>()? {
-            None => Ok(SummaryChoice(true)),
-            Some(key) => Err(de::Error::unknown_field(&key, &[])),
+        let mut words = SummaryWords::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let target = match key.as_str() {
+                "focus" => &mut words.focus,
+                "instructions" => &mut words.instructions,
+                key => return Err(de::Error::unknown_field(key, SUMMARY_KEYS)),
+            };
+            let said: Option<String> = map.next_value()?;
+            *target = said.filter(|said| !said.trim().is_empty());
         }
+        Ok(SummaryChoice(Some(words)))
     }
 }
 
 impl Serialize for SummaryChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 {
-            serializer.serialize_map(Some(0))?.end()
-        } else {
-            serializer.serialize_unit()
-        }
+        self.0.serialize(serializer)
     }
 }
 
-schema!(SummaryChoice: {"type": ["object", "null"], "additionalProperties": false});
+schema!(SummaryChoice: {
+    "type": ["object", "null"],
+    "properties": {
+        "focus": {"type": ["string", "null"]},
+        "instructions": {"type": ["string", "null"]}
+    },
+    "additionalProperties": false
+});
 
 /// How hard a transcript is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema)]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Hint;
 use crate::exchange::Treatment::Strip;
+use crate::exchange::{Hint, is_false};
 
 /// Everything a step or a plan depends on besides the entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,9 @@ pub struct Policy {
     /// The command that must exit with 0 before the work may end; absent: the model's word counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// Tools that a person pruned, which are not offered again by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pruned: Vec<String>,
 }
 
 /// When a run must stop, and what it takes in.
@@ -308,14 +311,30 @@ impl Default for ToolPolicy {
 /// A named rule: what to lay on which rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are switches of a rule, each its own"
+)]
 pub struct Rule {
     /// Leave reasoning out.
     pub strip_reasoning: bool,
     /// What becomes of calls; a tool's own hint may keep more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Hint>,
+    /// Leave out calls that a later one made superfluous.
+    #[serde(skip_serializing_if = "is_false")]
+    pub dedup: bool,
+    /// Leave out the texts that were handed in with messages.
+    #[serde(skip_serializing_if = "is_false")]
+    pub strip_attachments: bool,
     /// Replace the rounds by a summary.
     pub summary: bool,
+    /// What that summary must preserve, unless something else is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
+    /// What a person wants said in the request for that summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Rounds at the start that stay.
     pub keep_first: u32,
     /// Rounds at the end that stay.

@@ -63,6 +63,21 @@ impl View {
         }
     }
 
+    /// Whether an attachment of a user entry reads, by its place from 1.
+    pub fn reads_attachment(&self, entry: EntryId, place: u32) -> bool {
+        let Some(index) = self.items.index(entry) else {
+            return false;
+        };
+        let place = usize::try_from(place).ok().and_then(|n| n.checked_sub(1));
+        match self.items.get(index).map(|item| &item.kind) {
+            Some(Kind::User(attachments)) => {
+                let hidden = place.and_then(|place| attachments.get(place));
+                self.covered(index).is_none() && hidden.is_some_and(|it| it.newest().is_none())
+            }
+            Some(Kind::Response { .. }) | None => false,
+        }
+    }
+
     /// Whether an automatic stub or hide must leave a call alone: a standing `show` names it.
     pub fn is_shown(&self, call: CallId) -> bool {
         let found = self.items.call(call);

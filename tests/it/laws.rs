@@ -177,26 +177,32 @@ proptest! {
     /// Law 12, of what a view shows.
     #[test]
     fn what_is_stubbed_or_summarised_can_be_recalled(Written(entries) in any_kind()) {
-        let view = view(&entries);
-        for message in view.messages() {
-            match message {
-                Message::User { text } if text.starts_with("[CONVERSATION HISTORY SUMMARY - ") => {
-                    summary_is_recalled(view.transcript(), &text)?;
-                }
-                Message::Tool { call, text } => result_is_recalled(view.transcript(), call, &text)?,
-                Message::Assistant { calls, .. } => {
-                    for call in calls {
-                        let whole = recorded(view.transcript(), call.id);
-                        prop_assert!(whole.is_some_and(|whole| call.name == whole.0));
-                    }
-                }
-                Message::User { .. } => {}
-            }
-        }
+        can_be_recalled(&view(&entries))?;
     }
 }
 
-fn equals_the_oracle(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
+/// Law 12, of what this view shows.
+pub(crate) fn can_be_recalled(view: &View) -> Result<(), TestCaseError> {
+    for message in view.messages() {
+        match message {
+            Message::User { text } if text.starts_with("[CONVERSATION HISTORY SUMMARY - ") => {
+                summary_is_recalled(view.transcript(), &text)?;
+            }
+            Message::Tool { call, text } => result_is_recalled(view.transcript(), call, &text)?,
+            Message::Assistant { calls, .. } => {
+                for call in calls {
+                    let whole = recorded(view.transcript(), call.id);
+                    prop_assert!(whole.is_some_and(|whole| call.name == whole.0));
+                }
+            }
+            Message::User { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Law 3, after each of these entries.
+pub(crate) fn equals_the_oracle(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
     let mut view = View::default();
     for (count, entry) in (1..).zip(entries) {
         view.take(Arc::clone(entry));

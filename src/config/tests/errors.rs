@@ -157,7 +157,7 @@ fn unknown_keys_and_words_are_told_with_what_is_known() {
     tools: { Bash: { compaction: { requests: keep } } }
       1:32: unknown key `requests`, did you mean `request`?
     compaction: { rules: { mine: { summary: { a: 1 } } } }
-      1:43: unknown key `a`
+      1:43: unknown key `a`, known here: focus, instructions
     compaction: { estimate: exact }
       1:25: unknown word `exact`, known here: calibrated, chars
     compaction: { rules: { mine: { reasoning: drop } } }

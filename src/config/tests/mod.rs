@@ -113,6 +113,7 @@ const OTHERS: &[&str] = &[
     "7s",
     "0.125",
     "keep",
+    "strip",
     "chars",
     "stop",
     "none",
@@ -264,7 +265,7 @@ fn what_is_wrong_names_its_source() {
         (
             from_set(&["compaction.rules.default.tools.dedup=false"]).unwrap_err(),
             "wrong setting in --set compaction.rules.default.tools.dedup=false: \
-             unknown key `dedup`, known here: request, response",
+             unknown key `dedup`, did you mean `compaction.rules.<name>.dedup`?",
         ),
         (
             from_set(&["model.prices.input=1"]).unwrap_err(),
