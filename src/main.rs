@@ -49,6 +49,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Show(args) => cli::show::show(args, process, term),
         Command::Print(args) => cli::print::print(args, process, term),
         Command::Replay(args) => cli::replay::replay(args, process, term),
+        Command::Compact(args) => cli::compact::compact(args, process, term),
         Command::Retract(args) => cli::edits::retract(args, process, term),
         Command::Expand(args) => cli::edits::expand(args, process, term),
         Command::Pin(args) => cli::edits::pin(args, process, term),

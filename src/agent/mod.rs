@@ -5,6 +5,7 @@
 //! Durable before effect: whatever an effect or a request depends on is synced before it.
 
 mod ask;
+mod by_hand;
 mod call;
 mod check;
 mod compact;
@@ -19,6 +20,7 @@ use futures::{Stream, future};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+pub use by_hand::ByHandError;
 pub use task::Task;
 
 use crate::compaction::notice::Notice;

@@ -29,6 +29,8 @@ pub(crate) mod list;
 pub(crate) mod show;
 mod place;
 mod sent;
+pub(crate) mod compact;
+mod compacted;
 pub(crate) mod print;
 pub(crate) mod replay;
 pub(crate) mod edits;
@@ -45,6 +47,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Lasting, Sections, Sources};
 
+use crate::cli::compact::CompactArgs;
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
@@ -83,6 +86,7 @@ Look:
   replay       Rebuild what was sent, round by round, and verify it
 
 Change, nothing is ever deleted:
+  compact      Hide parts of a run from the model, or sum them up
   retract      Take back what was compacted, so that it reads again (also called undo)
   expand       Show one call in full again
   pin          Keep a message, a reply or a result readable
@@ -117,6 +121,9 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// Hide parts of a run from the model, or sum them up
+    #[command(visible_aliases = ["summarize", "compress"])]
+    Compact(Box<CompactArgs>),
     /// Take back what was compacted, so that it reads again (also called undo)
     #[command(alias = "undo")]
     Retract(RetractArgs),
@@ -169,7 +176,7 @@ impl SettingArgs {
 }
 
 /// `run`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = RUN_HELP)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -198,6 +205,14 @@ pub(crate) struct RunArgs {
     #[arg(long = "continue")]
     #[arg(help_heading = "Task")]
     pub(crate) continue_last: bool,
+    #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "")]
+    #[arg(
+        help = "Compact a run that is taken up first, as this rule of your settings says \
+                  [default: compaction.default_rule]"
+    )]
+    #[arg(help_heading = "Task")]
+    pub(crate) compact: Option<String>,
     /// Take up a damaged transcript with what is left of it; what is not is noted
     #[arg(long)]
     #[arg(help_heading = "Task")]

@@ -13,7 +13,7 @@ use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
-use crate::cli::{config, fork, list, replay, rm, show, tools};
+use crate::cli::{compacted, config, fork, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -102,6 +102,7 @@ fn contract(settings: SchemaSettings) -> Value {
             "config-show",
             generator.subschema_for::<config::show::Setting>(),
         ),
+        ("compact", generator.subschema_for::<compacted::Compacted>()),
         ("tools", generator.subschema_for::<tools::Offered<'_>>()),
         ("rm", generator.subschema_for::<rm::Deleted>()),
     ];

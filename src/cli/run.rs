@@ -9,7 +9,8 @@ use std::time::Duration;
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use undertext::agent::{Agent, Progress, Task};
+use undertext::agent::{Agent, ByHandError, Progress, Task};
+use undertext::compaction::by_hand::{self, Order};
 use undertext::config::{self, Settings};
 use undertext::hands::{self, Hands, Workspace};
 use undertext::model::{ApiKey, Client, Endpoint};
@@ -29,7 +30,7 @@ use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::told::told;
-use crate::cli::toolbox::Tools;
+use crate::cli::toolbox::{self, Tools};
 use crate::cli::{Process, RunArgs, find, offline, stop};
 
 /// How long tools that still run may take to end when the program does.
@@ -113,7 +114,8 @@ async fn go(
         attachments: start.attachments.clone(),
     });
     let again = again(args, &start, &recorder);
-    let ended = work(&agent, &mut recorder, task, &again, &mut report).await?;
+    let order = compaction(&start, &recorder, &mut report)?;
+    let ended = work(&agent, &mut recorder, (order, task), &again, &mut report).await?;
     drop(agent);
     let written = match ended {
         // Whoever asked twice waits for nothing.
@@ -167,6 +169,27 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
         )));
     }
     Ok(Some(recorder))
+}
+
+/// What is compacted before the run goes on, if anything is; says why not, if nothing is worth it.
+fn compaction(
+    start: &Start,
+    recorder: &Recorder,
+    report: &mut Report<'_>,
+) -> Result<Option<Order>, Failure> {
+    let Some(order) = &start.order else {
+        return Ok(None);
+    };
+    let refused = |error: by_hand::Refused| Failure::new(Exit::Usage, error);
+    let resolved = order.resolve(recorder.view(), recorder.now());
+    let plan = by_hand::plan(recorder.view(), &resolved.map_err(refused)?, None);
+    match plan.map_err(refused)?.report().nothing {
+        Some(nothing) => {
+            report.say(Look::Faint, &nothing);
+            Ok(None)
+        }
+        None => Ok(Some(order.clone())),
+    }
 }
 
 /// The lock on the workspace. Where locks cannot be had, the run goes on without one and says so.
@@ -251,23 +274,22 @@ fn agent(
         workspace,
         process,
     )?;
-    let setup = setup(&start.settings, before, told.text)?;
-    let endpoint = Endpoint {
-        base_url: start.endpoint.base_url.clone(),
-        api_key: start
-            .endpoint
-            .key
-            .as_ref()
-            .map(|key| ApiKey::new(key.secret())),
-        headers: Vec::new(),
-    };
+    let mut setup = setup(&start.settings, before, told.text)?;
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
-    let client = Client::new(endpoint, start.settings.timeouts).map_err(|e| usage(e.into()))?;
+    let client = client(start)?;
     let tools = Tools::all(&start.settings, &process.environment, told.skills)?;
     let mut remarks = tools.remarks(&start.settings);
     remarks.extend(told.remarks);
     let own = tools.files.iter().map(|file| file.tool.clone()).collect();
-    let toolbox = tools.offered(&start.settings, &args.choice)?;
+    let mut toolbox = tools.offered(&start.settings, &args.choice)?;
+    // What a person pruned stays out until they name the tools to offer.
+    if let Some(before) = before.filter(|_| args.choice.tools.is_empty()) {
+        let pruned = &before.policy.pruned;
+        let there = toolbox::names(&toolbox);
+        let there = pruned.iter().filter(|name| there.contains(name));
+        toolbox = toolbox.without(there).map_err(toolbox::unknown)?;
+        setup.policy.pruned.clone_from(pruned);
+    }
     let variables = process.environment.iter();
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
     let environment = hands::allowed(variables, &start.environment);
@@ -279,6 +301,21 @@ fn agent(
     }
     let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
     Ok((agent, remarks))
+}
+
+/// Who asks the server.
+pub(super) fn client(start: &Start) -> Result<Client, Failure> {
+    let endpoint = Endpoint {
+        base_url: start.endpoint.base_url.clone(),
+        api_key: start
+            .endpoint
+            .key
+            .as_ref()
+            .map(|key| ApiKey::new(key.secret())),
+        headers: Vec::new(),
+    };
+    let client = Client::new(endpoint, start.settings.timeouts);
+    client.map_err(|error| Failure::new(Exit::Usage, error))
 }
 
 /// The settings that are recorded. A run that is taken up keeps its model unless another one is
@@ -315,7 +352,7 @@ fn setup(
 async fn work(
     agent: &Agent,
     recorder: &mut Recorder,
-    task: Option<Task>,
+    (order, task): (Option<Order>, Option<Task>),
     again: &str,
     report: &mut Report<'_>,
 ) -> Result<(Ended, Option<Exit>), Failure> {
@@ -328,7 +365,16 @@ async fn work(
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let returned = {
-        let mut run = pin!(agent.run(recorder, task, &cancel));
+        let mut run = pin!(async {
+            if let Some(order) = &order {
+                let compacted = agent.compact_by_hand(recorder, order, &cancel).await;
+                // Notes say why a summary could not be had; a run does not end because of that.
+                if let Err(ByHandError::Record(error)) = compacted {
+                    return Err(error);
+                }
+            }
+            agent.run(recorder, task, &cancel).await
+        });
         loop {
             tokio::select! {
                 biased;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use undertext::compaction::by_hand::Order;
 use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
 use undertext::profile;
 use undertext::setup::Api;
@@ -11,7 +12,7 @@ use undertext::transcript::Attachment;
 
 use crate::cli::exit::Failure;
 use crate::cli::task::{self, Given};
-use crate::cli::{Process, RunArgs, offline};
+use crate::cli::{Process, RunArgs, compact, offline};
 
 const NO_MODEL: &str = "\
 no model named; there are three ways on:
@@ -36,6 +37,8 @@ pub(crate) struct Start {
     pub(crate) workspace: Option<PathBuf>,
     /// The directory of the transcripts.
     pub(crate) transcripts: PathBuf,
+    /// What is compacted first.
+    pub(crate) order: Option<Order>,
     /// What the person should know before it begins.
     pub(crate) remarks: Vec<String>,
 }
@@ -61,6 +64,7 @@ impl Start {
                 "no task; give it as an argument, or - to read it from standard input",
             ));
         }
+        let order = order(args, &settings, taken_up)?;
         // A run that is taken up has a model already.
         if settings.model.name.is_none() && !taken_up {
             let mistaken = mistaken(environment).map(|said| format!("\n{said}"));
@@ -91,8 +95,21 @@ impl Start {
             endpoint,
             workspace,
             transcripts,
+            order,
             remarks,
         })
+    }
+}
+
+/// What is compacted before a run goes on.
+fn order(args: &RunArgs, settings: &Settings, taken_up: bool) -> Result<Option<Order>, Failure> {
+    match args.compact.as_deref() {
+        None => Ok(None),
+        Some(_) if !taken_up => Err(Failure::usage(
+            "--compact goes with --resume or --continue: a new run has nothing to compact",
+        )),
+        Some("") => compact::order_by_rule(settings, None).map(Some),
+        Some(rule) => compact::order_by_rule(settings, Some(rule)).map(Some),
     }
 }
 

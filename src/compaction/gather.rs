@@ -16,7 +16,7 @@ use crate::view::{self, View};
 
 /// The ladder: which model is asked, the longest result that it reads if all fits, in characters, and
 /// the one before the span is parted.
-const RUNGS: [(Role, u64, u64); 3] = [
+const RUNGS: [Rung; 3] = [
     (Role::Summary, 4000, 1000),
     (Role::Summary, 1000, 250),
     (Role::Fallback, 1000, 250),
@@ -108,6 +108,19 @@ fn job(purpose: &Purpose) -> Option<Job> {
 
 /// What comes next on the way to the text of a summary.
 pub fn gather(view: &View, job: &Job) -> Gathered {
+    climb(view, job, rungs(view))
+}
+
+/// The same for a person, who asks again whatever failed before: only the failures since they asked
+/// count.
+pub(crate) fn gather_by_hand(view: &View, job: &Job, failures: usize) -> Gathered {
+    climb(view, job, RUNGS.get(failures..).unwrap_or_default())
+}
+
+/// A rung of the ladder: see [`RUNGS`].
+type Rung = (Role, u64, u64);
+
+fn climb(view: &View, job: &Job, rungs: &[Rung]) -> Gathered {
     match verdict::newest(view, job.origin == Origin::User) {
         verdict::Newest::Waits => return Gathered::Waits,
         verdict::Newest::Failed { request, why } => return Gathered::Failed { request, why },
@@ -118,8 +131,8 @@ pub fn gather(view: &View, job: &Job) -> Gathered {
         ([only], None) => {
             return text(view, only).map_or(Gathered::Unavailable, Gathered::Text);
         }
-        (texts, None) => combine(view, job, texts),
-        (texts, Some(span)) => summarize(view, job, span, texts.len()),
+        (texts, None) => combine(view, job, rungs, texts),
+        (texts, Some(span)) => summarize(view, job, rungs, (span, texts.len())),
     };
     asked.map_or(Gathered::Unavailable, Gathered::Ask)
 }
@@ -204,7 +217,7 @@ fn is_broken(view: &View) -> bool {
 }
 
 /// The rungs of the ladder that are left.
-fn rungs(view: &View) -> &'static [(Role, u64, u64)] {
+fn rungs(view: &View) -> &'static [Rung] {
     if is_broken(view) {
         return &[];
     }
@@ -213,11 +226,15 @@ fn rungs(view: &View) -> &'static [(Role, u64, u64)] {
 }
 
 /// The request that reads what is left, or its first part; `None` if no model can.
-fn summarize(view: &View, job: &Job, left: Span, parts: usize) -> Option<Purpose> {
+fn summarize(
+    view: &View,
+    job: &Job,
+    rungs: &[Rung],
+    (left, parts): (Span, usize),
+) -> Option<Purpose> {
     let as_of = view.transcript().last()?.id;
     let models = &view.wire()?.models;
-    let rungs = rungs(view).iter();
-    let mut asks = rungs.filter_map(|(role, clip, least)| {
+    let mut asks = rungs.iter().filter_map(|(role, clip, least)| {
         models.role(*role)?;
         // The same request again would get the same reply.
         let tried = failed_clip(view, *role, left.from);
@@ -293,7 +310,7 @@ fn numbered(view: &View, left: &Summarize, before: usize) -> [u32; 2] {
 
 /// The request that makes one text of several: of as many neighbours as its model can read, those
 /// first that were combined least often.
-fn combine(view: &View, job: &Job, texts: &[&view::Text]) -> Option<Purpose> {
+fn combine(view: &View, job: &Job, rungs: &[Rung], texts: &[&view::Text]) -> Option<Purpose> {
     let as_of = view.transcript().last()?.id;
     let setup = view.setup()?;
     let depths: Vec<u32> = texts.iter().map(|text| depth(view, text)).collect();
@@ -305,7 +322,7 @@ fn combine(view: &View, job: &Job, texts: &[&view::Text]) -> Option<Purpose> {
     let first = first.min(texts.len().checked_sub(2)?);
     let texts = texts.get(first..)?;
     let texts = texts.get(..alike).unwrap_or(texts);
-    let mut asks = rungs(view).iter().filter_map(|(role, _, _)| {
+    let mut asks = rungs.iter().filter_map(|(role, _, _)| {
         let model = setup.wire.models.role(*role)?;
         let fits = view::Sizes::new(model, &setup.policy, 0, view.factor()).fits;
         let ask = |count: usize| {

@@ -50,6 +50,7 @@ mod superseding;
 mod notices;
 #[cfg(test)]
 mod hooks;
+#[cfg(test)]
 mod by_hand;
 #[cfg(test)]
 mod recalled;

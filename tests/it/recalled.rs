@@ -11,7 +11,7 @@ use undertext::model::{Reply, Script, Scripted};
 use undertext::overlay::layers::Reads;
 use undertext::overlay::{Author, Carry, Layer, Stub, Summary};
 use undertext::record::{Clock, MemoryStorage, Recorder};
-use undertext::setup::{Policy, Role};
+use undertext::setup::Policy;
 use undertext::tools::{Call, Outcome, Recall, Tool as _, Toolbox, typed};
 use undertext::transcript::{Event, Purpose, Speaker, Summarize};
 use undertext::view::View;
@@ -157,15 +157,8 @@ fn said(arguments: &serde_json::Value) -> String {
         ..Stub::default()
     });
     draft.overlay(stub);
-    let request = draft.request(Purpose::Summary(Summarize {
-        as_of: draft.next(),
-        model: Role::Main,
-        span: Span::new(EntryId(3), EntryId(7)),
-        part: None,
-        clip: 4000,
-        focus: None,
-        keep: Vec::new(),
-    }));
+    let asked = Span::new(EntryId(3), EntryId(7));
+    let request = draft.request(Purpose::Summary(Summarize::new(draft.next(), asked)));
     draft.response(request, "The gcc was called.", &["gcc, I think"], &[]);
     let summary = Summary {
         span: Span::new(EntryId(3), EntryId(8)),

@@ -67,6 +67,7 @@ pub(super) fn summary(
         (None, Some(written)) => (written.text.clone(), written.parts.clone(), written.depth),
         (None, None) => (expected(view, sizes, span), Vec::new(), 1),
     };
+    let carry = carry(view, sizes, span, &text, &[]);
     let summary = Summary {
         span,
         text,
@@ -74,7 +75,7 @@ pub(super) fn summary(
         focus: order.focus(),
         parts,
         depth,
-        carry: carry(view, sizes, span),
+        carry,
     };
     Ok(Ok(Draft {
         summary,

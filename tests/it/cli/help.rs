@@ -2,13 +2,14 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 21] = [
     &["run"],
     &["demo"],
     &["list"],
     &["show"],
     &["print"],
     &["replay"],
+    &["compact"],
     &["retract"],
     &["expand"],
     &["pin"],
@@ -57,7 +58,7 @@ fn flags_of_run_stand_in_groups_from_the_task_to_the_settings() {
     insta::assert_snapshot!(groups.trim(), @"
     Arguments:
     Options: --help
-    Task: --task-file --attach --check --resume --continue --accept-damage --name
+    Task: --task-file --attach --check --resume --continue --compact[=<RULE>] --accept-damage --name
     Model: --model --base-url --api-key-env
     Workspace and tools: --workspace --tools --no-tools --instructions --append-instructions --env --sandbox --share-workspace
     Limits: --max-rounds --max-tokens --max-time

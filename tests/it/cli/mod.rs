@@ -7,6 +7,7 @@ mod refused;
 mod ends;
 mod check;
 mod demo;
+mod compact;
 mod search;
 mod instructions;
 mod flags;

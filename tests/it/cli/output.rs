@@ -78,6 +78,8 @@ fn whatever_a_command_writes_fits_its_schema() {
         hold(name, &place.run(&[name, "golden.jsonl", at, "--json"]).out);
     }
     let run = ran_id(&place.transcripts()[0]);
+    let compact = ["compact", &run, "--json", "--strategy", "strip-tools"];
+    hold("compact", &place.run(&compact).out);
     hold("rm", &place.run(&["rm", "--json", &run]).out);
     let named = published.0["anyOf"].as_array().unwrap().iter();
     let named: BTreeSet<&str> = named

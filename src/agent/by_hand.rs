@@ -1,0 +1,174 @@
+//! Compaction by hand: what a person orders is planned, written if a model must write it, and laid.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, AgentError};
+use crate::compaction::by_hand::{self, Order, Refused, Report, Wanted, Written};
+use crate::compaction::gather::{Gathered, Job, gather_by_hand};
+use crate::overlay::Origin;
+use crate::record::{RecordError, Recorder};
+use crate::step::{self, Ask, Step};
+use crate::transcript::{Event, FaultClass, Note};
+
+/// What was ordered cannot be done; nothing is laid.
+#[derive(Debug, thiserror::Error)]
+pub enum ByHandError {
+    /// The order is refused.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// No model wrote the summary.
+    #[error("no summary could be had, so nothing was changed: {why}")]
+    NoSummary {
+        /// What was wrong with the last reply, or with the request for it.
+        why: String,
+        /// The class of the fault, if there was no reply.
+        class: Option<FaultClass>,
+    },
+    /// It was stopped before the summary was there.
+    #[error("stopped before the summary was there; nothing was changed")]
+    Cancelled,
+    /// The transcript cannot be written.
+    #[error(transparent)]
+    Record(#[from] AgentError),
+}
+
+impl From<RecordError> for ByHandError {
+    fn from(error: RecordError) -> Self {
+        AgentError::from(error).into()
+    }
+}
+
+impl Agent {
+    /// Does what a person orders. A model is asked only if a summary is wanted and the person did not
+    /// write it; if it cannot be had, nothing is laid. A failed request is asked again as in a run.
+    pub async fn compact_by_hand(
+        &self,
+        recorder: &mut Recorder,
+        order: &Order,
+        cancel: &CancellationToken,
+    ) -> Result<Report, ByHandError> {
+        let span = tracing::info_span!("compaction", plan = "by hand");
+        let resolved = order.resolve(recorder.view(), recorder.now())?;
+        let mut plan = by_hand::plan(recorder.view(), &resolved, None)?;
+        if let Some(wanted) = plan.wanted() {
+            let wanted = wanted.clone();
+            self.settle(recorder, order)?;
+            let written = self.write(recorder, wanted, cancel).await?;
+            plan = by_hand::plan(recorder.view(), &resolved, Some(&written))?;
+        }
+        let next = recorder.view().transcript().next_id();
+        let report = plan.lay(next, |event| self.record(recorder, event))?;
+        recorder.sync()?;
+        let (laid, before, after) = (report.laid, report.before, report.after);
+        span.in_scope(|| tracing::info!(laid, before, after, "compacted by hand"));
+        Ok(report)
+    }
+
+    /// Records which models are asked, and what they are told, if that changed. The rest of the settings
+    /// stays as it was.
+    fn settle(&self, recorder: &mut Recorder, order: &Order) -> Result<(), AgentError> {
+        let view = recorder.view();
+        let Some(before) = view.setup() else {
+            return Ok(());
+        };
+        let mut setup = before.clone();
+        setup.wire.models = self.setup.wire.models.clone();
+        setup.policy.compaction.summary = self.setup.policy.compaction.summary.clone();
+        let main = &mut setup.wire.models.main;
+        // What a refusal taught about the window holds for the same model.
+        let same = before.wire.models.main.name == main.name;
+        if let Some(learned) = view.ledger().learned_window.filter(|_| same) {
+            main.window = Some(main.window.map_or(learned, |window| window.min(learned)));
+        }
+        let words = order.rule().and_then(|rule| rule.instructions.clone());
+        if let Some(words) = words {
+            let said = &mut setup.policy.compaction.summary.instructions;
+            *said = Some(match said.take() {
+                Some(said) => format!("{said}\n{words}"),
+                None => words,
+            });
+        }
+        if setup != *before {
+            self.record(recorder, Event::Setup(Box::new(setup)))?;
+        }
+        Ok(())
+    }
+
+    /// Asks models until the text is there.
+    async fn write(
+        &self,
+        recorder: &mut Recorder,
+        wanted: Wanted,
+        cancel: &CancellationToken,
+    ) -> Result<Written, ByHandError> {
+        let job = Job {
+            origin: Origin::User,
+            span: wanted.span,
+            focus: wanted.focus,
+            keep: Vec::new(),
+        };
+        let (mut failures, mut last) = (0, "no model can read what it covers".to_owned());
+        loop {
+            if cancel.is_cancelled() {
+                return Err(ByHandError::Cancelled);
+            }
+            match gather_by_hand(recorder.view(), &job, failures) {
+                Gathered::Ask(purpose) => {
+                    let (again, tell) = (None, None);
+                    let ask = Ask {
+                        purpose,
+                        again,
+                        tell,
+                    };
+                    self.ask(recorder, ask, cancel).await?;
+                }
+                Gathered::Waits => match step::unanswered(recorder.view(), recorder.now()) {
+                    Some(Step::Wait(until)) => self.wait(recorder, until, cancel).await,
+                    Some(Step::Ask(ask)) => self.ask(recorder, ask, cancel).await?,
+                    // One of an earlier order, which would read otherwise now.
+                    Some(
+                        Step::Call(_)
+                        | Step::Compact(_)
+                        | Step::Hook(_)
+                        | Step::Check(_)
+                        | Step::Stop(_),
+                    )
+                    | None => self.give_up(recorder)?,
+                },
+                Gathered::Failed { request, why } => {
+                    failures += 1;
+                    last.clone_from(&why);
+                    let note = Note::SummaryFailed { request, why };
+                    self.record(recorder, Event::Note(note))?;
+                }
+                Gathered::Text(text) => {
+                    return Ok(Written {
+                        text: text.text,
+                        parts: text.parts,
+                        depth: 1,
+                    });
+                }
+                Gathered::Unavailable => {
+                    recorder.sync()?;
+                    let asked = recorder.view().ledger().asked.as_ref();
+                    let asked = asked.filter(|asked| asked.response.is_none() && failures > 0);
+                    let class = asked.and_then(|asked| asked.fault).map(|(class, _)| class);
+                    return Err(ByHandError::NoSummary { why: last, class });
+                }
+            }
+        }
+    }
+
+    /// Notes that the newest request is not waited for any more.
+    fn give_up(&self, recorder: &mut Recorder) -> Result<(), ByHandError> {
+        let asked = recorder.view().ledger().asked.as_ref();
+        let Some(request) = asked.map(|asked| asked.request) else {
+            let (why, class) = ("nothing was asked for".to_owned(), None);
+            return Err(ByHandError::NoSummary { why, class });
+        };
+        let why = "interrupted".to_owned();
+        let note = Note::SummaryFailed { request, why };
+        self.record(recorder, Event::Note(note))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,334 @@
+//! `compact`: parts of a run are hidden from the model by hand, or summed up.
+
+use std::io;
+use std::sync::Arc;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use tokio_util::sync::CancellationToken;
+use undertext::agent::{Agent, ByHandError};
+use undertext::compaction::by_hand::{self, Order, Report, Strategy, Work};
+use undertext::config::{self, Sections, Settings};
+use undertext::id::EntryId;
+use undertext::profile;
+use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
+use undertext::setup::Setup;
+use undertext::tools::Toolbox;
+use undertext::transcript::FaultClass;
+
+use crate::cli::compacted::{self, How};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::place::Place;
+use crate::cli::start::Start;
+use crate::cli::term::{Look, Term};
+use crate::cli::{Process, RunArgs, SettingArgs, find, offline, run, stop};
+
+/// `compact`
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CompactArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[arg(long, value_name = "NAME", alias = "profile")]
+    #[arg(conflicts_with_all = ["strategy", "again"])]
+    #[arg(help = "Do what this rule of your settings says [default: compaction.default_rule]")]
+    #[arg(help_heading = "What")]
+    pub(crate) rule: Option<String>,
+    /// Do this; may be given several times, from left to right
+    #[arg(long, value_name = "STRATEGY", conflicts_with = "again")]
+    #[arg(value_parser = strategy())]
+    #[arg(help_heading = "What")]
+    pub(crate) strategy: Vec<Strategy>,
+    /// Tell whoever writes the summary what to preserve; alone it means summarize
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["summary", "again"])]
+    #[arg(help_heading = "What")]
+    pub(crate) focus: Option<String>,
+    /// Put this text of yours in place of the rounds; no model is asked
+    #[arg(long, value_name = "TEXT", conflicts_with = "again")]
+    #[arg(help_heading = "What")]
+    pub(crate) summary: Option<String>,
+    /// Sum up anew what older summaries cover, from the entries themselves
+    #[arg(long, conflicts_with = "again")]
+    #[arg(help_heading = "What")]
+    pub(crate) fresh: bool,
+    /// Lay an overlay anew that was taken back, such as e210
+    #[arg(long, value_name = "OVERLAY", value_parser = overlay)]
+    #[arg(conflicts_with_all = ["from", "to", "keep_first", "keep_last"])]
+    #[arg(help_heading = "What")]
+    pub(crate) again: Option<EntryId>,
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    #[arg(
+        help = "Begin here, such as r3, e40, 5 (turn), 2h (ago) or last-compaction \
+                  [default: the start; of a summary, the end of the last one]"
+    )]
+    #[arg(help_heading = "Where")]
+    pub(crate) from: Option<Place>,
+    /// End here; the newest round always stays [default: the rounds that stay]
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    #[arg(help_heading = "Where")]
+    pub(crate) to: Option<Place>,
+    /// Leave so many rounds at the start alone [default: as the rule says, else 0]
+    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "Where")]
+    pub(crate) keep_first: Option<u32>,
+    /// Leave so many rounds at the end alone [default: as the rule says, else 3; 0 with --to]
+    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "Where")]
+    pub(crate) keep_last: Option<u32>,
+    /// Only say what would be done: nothing is changed, no model is asked
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Write a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The model that writes the summary [default: as your settings say, else the run's own]
+    #[arg(short, long, value_name = "NAME")]
+    #[arg(help_heading = "Model")]
+    pub(crate) model: Option<String>,
+    #[arg(long, value_name = "URL")]
+    #[arg(help = "The server [default: $OPENAI_BASE_URL or https://api.openai.com/v1]")]
+    #[arg(help_heading = "Model")]
+    pub(crate) base_url: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    #[arg(help = "The variable with its key [default: OPENAI_API_KEY; none with --base-url]")]
+    #[arg(help_heading = "Model")]
+    pub(crate) api_key_env: Option<String>,
+    /// Where settings come from.
+    #[command(flatten, next_help_heading = "Settings")]
+    pub(crate) settings: SettingArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  undertext compact last --dry-run                      what the default rule would hide
+  undertext compact last --strategy strip-tools --to r40
+  undertext compact last --focus \"the parser\"          a model sums up all but the last 3 rounds
+  undertext compact last --from r3 --to r9 --summary \"Tried sqlite; it was too slow.\"
+
+Nothing is deleted: what is hidden can be had back by `undertext undo`, and the model can read it by
+Recall. The first task, pins, and the todo list and skills in force stay, unless they are named alone.";
+
+/// Reads the word of a strategy; a shell can complete it.
+fn strategy() -> impl clap::builder::TypedValueParser<Value = Strategy> {
+    let words = PossibleValuesParser::new(Strategy::ALL.map(Strategy::word));
+    words.try_map(|word| word.parse::<Strategy>())
+}
+
+/// Reads the name of an overlay, as it is shown or as a bare number.
+fn overlay(text: &str) -> Result<EntryId, &'static str> {
+    let digits = text.strip_prefix('e').unwrap_or(text);
+    let id = digits.parse().ok().filter(|id| *id > 0);
+    id.map(EntryId)
+        .ok_or("an overlay is named by its entry, such as e210")
+}
+
+/// Compacts a run, or says what that would come to.
+pub(crate) fn compact(
+    args: &CompactArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Exit, Failure> {
+    let sources = args
+        .settings
+        .sources(&process.environment, Sections::default());
+    let settings = config::load(&sources)?;
+    let order = args.order(&settings)?;
+    if args.dry_run {
+        let found = find::read(&args.run, &args.settings, process, term)?;
+        let view = &found.loaded.view;
+        let resolved = order.resolve(view, Clock::System.now()).map_err(refused)?;
+        let plan = by_hand::plan(view, &resolved, None).map_err(refused)?;
+        let run = found.loaded.run().map(|run| run.run);
+        compacted::show(
+            &plan.report(),
+            (run, &args.run),
+            How::DryRun,
+            args.json,
+            term,
+        )?;
+        return Ok(Exit::Done);
+    }
+    let dir = settings.transcripts_dir(&process.environment)?;
+    let path = find::path(&args.run, &dir, process)?;
+    let storage = FileStorage::open(&path, settings.transcripts.sync)?;
+    let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
+    let run = recorder.run();
+    let report = carry_out(&order, &mut recorder, &args.as_run(), process, term)?;
+    compacted::show(&report, (Some(run), &args.run), How::Real, args.json, term)?;
+    Ok(Exit::Done)
+}
+
+impl CompactArgs {
+    /// What a run would be told of models and servers.
+    fn as_run(&self) -> RunArgs {
+        RunArgs {
+            resume: Some(self.run.clone()),
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            api_key_env: self.api_key_env.clone(),
+            settings: self.settings.clone(),
+            ..RunArgs::default()
+        }
+    }
+
+    /// What is ordered.
+    fn order(&self, settings: &Settings) -> Result<Order, Failure> {
+        let about_text = self.focus.is_some() || self.summary.is_some() || self.fresh;
+        let work = match (self.again, &self.rule, self.strategy.as_slice()) {
+            (Some(overlay), _, _) => Work::Again(overlay),
+            (None, Some(rule), _) => rule_named(settings, Some(rule))?,
+            (None, None, []) if about_text => Work::Strategies(vec![Strategy::Summarize]),
+            (None, None, []) => rule_named(settings, None)?,
+            (None, None, strategies) => Work::Strategies(strategies.to_vec()),
+        };
+        Ok(Order {
+            from: self.from.as_ref().map(|place| place.address),
+            to: self.to.as_ref().map(|place| place.address),
+            keep_first: self.keep_first,
+            keep_last: self.keep_last,
+            focus: self.focus.clone(),
+            text: self.summary.clone(),
+            fresh: self.fresh,
+            ..Order::new(work)
+        })
+    }
+}
+
+/// The order that a rule of the settings is, or the default one.
+pub(super) fn order_by_rule(settings: &Settings, name: Option<&str>) -> Result<Order, Failure> {
+    rule_named(settings, name).map(Order::new)
+}
+
+fn rule_named(settings: &Settings, name: Option<&str>) -> Result<Work, Failure> {
+    let compaction = &settings.policy.compaction;
+    let name = name.unwrap_or(&compaction.default_rule);
+    if let Some(rule) = compaction.rules.get(name) {
+        return Ok(Work::Rule(name.to_owned(), rule.clone()));
+    }
+    let names: Vec<&str> = compaction.rules.keys().map(String::as_str).collect();
+    let near = similar::get_close_matches(name, &names, 1, 0.6);
+    let hint = match near.first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there is {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("no rule is named `{name}`; {hint}")))
+}
+
+fn refused(error: by_hand::Refused) -> Failure {
+    Failure::new(Exit::Usage, error)
+}
+
+/// Does what is ordered. `as_run` says what a run would be told of models and servers; it is looked at
+/// only if a model must write a summary.
+pub(super) fn carry_out(
+    order: &Order,
+    recorder: &mut Recorder,
+    as_run: &RunArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Report, Failure> {
+    let resolved = order.resolve(recorder.view(), recorder.now());
+    let resolved = resolved.map_err(refused)?;
+    let plan = by_hand::plan(recorder.view(), &resolved, None).map_err(refused)?;
+    if plan.wanted().is_some() {
+        return ask(order, recorder, as_run, process, term);
+    }
+    let next = recorder.view().transcript().next_id();
+    let report = plan.lay(next, |event| recorder.record(event))?;
+    recorder.sync()?;
+    Ok(report)
+}
+
+/// Lets a model write the summary, and lays the plan.
+fn ask(
+    order: &Order,
+    recorder: &mut Recorder,
+    as_run: &RunArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Report, Failure> {
+    let mut start = Start::new(as_run, process, &mut io::empty())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let error = anyhow::Error::new(error).context("cannot begin to work");
+            Failure::new(Exit::Unfinished, error)
+        })?;
+    runtime.block_on(async {
+        let _served = offline::serve(as_run, &mut start, Some(recorder)).await?;
+        let setup = setup(as_run, &start.settings, recorder)?;
+        if let Some(server) = start.remarks.first() {
+            term.say(&[(Look::Faint, server)])?;
+        }
+        let models = &setup.wire.models;
+        let writer = models.summary.as_ref().unwrap_or(&models.main);
+        let asking = format!("asking {} for a summary …", writer.name);
+        term.say(&[(Look::Faint, asking)])?;
+        let client = Arc::new(run::client(&start)?);
+        let agent = Agent::new(setup, client, Toolbox::new());
+        let cancel = CancellationToken::new();
+        let mut signals = stop::watch("stopped; nothing was changed".to_owned())?;
+        let mut signal = None;
+        let mut work = std::pin::pin!(agent.compact_by_hand(recorder, order, &cancel));
+        let done = loop {
+            tokio::select! {
+                biased;
+                Some(exit) = signals.recv() => {
+                    signal.get_or_insert(exit);
+                    cancel.cancel();
+                }
+                done = &mut work => break done,
+            }
+        };
+        done.map_err(|error| failed(error, signal))
+    })
+}
+
+/// The settings of the run, with the models that write summaries as they are named now.
+fn setup(as_run: &RunArgs, settings: &Settings, recorder: &Recorder) -> Result<Setup, Failure> {
+    let Some(before) = recorder.view().setup() else {
+        return Err(refused(by_hand::Refused::NoSettings));
+    };
+    let mut setup = before.clone();
+    let main = &before.wire.models.main.name;
+    let mut settings = settings.clone();
+    let named = as_run.model.clone().or(settings.model.summary.take());
+    let named = named.or(settings.model.name.clone());
+    settings.model.summary = named.filter(|named| named != main);
+    settings.model.name.get_or_insert_with(|| main.clone());
+    let profile = settings.model.profile.as_deref().and_then(profile::named);
+    let profile = profile.unwrap_or_else(profile::openai);
+    if let Some(models) = settings.models(|_| profile.clone()) {
+        setup.wire.models.summary = models.summary;
+        setup.wire.models.fallback = models.fallback;
+    }
+    setup.policy.compaction.summary = settings.policy.compaction.summary;
+    Ok(setup)
+}
+
+/// What ended the work.
+pub(super) fn failed(error: ByHandError, signal: Option<Exit>) -> Failure {
+    let exit = match &error {
+        ByHandError::Refused(_) => Exit::Usage,
+        ByHandError::NoSummary { class, .. } => match class {
+            Some(FaultClass::ContentFilter) | None => Exit::Unfinished,
+            Some(
+                FaultClass::Rate
+                | FaultClass::Overload
+                | FaultClass::Server
+                | FaultClass::Transport
+                | FaultClass::Stall
+                | FaultClass::Torn
+                | FaultClass::Auth
+                | FaultClass::Permanent
+                | FaultClass::Overflow
+                | FaultClass::Local,
+            ) => Exit::Provider,
+        },
+        ByHandError::Cancelled => signal.unwrap_or(Exit::Interrupted),
+        ByHandError::Record(_) => Exit::Transcript,
+    };
+    Failure::new(exit, error)
+}

@@ -1,0 +1,322 @@
+//! `compact`: what is hidden by hand, and what would be.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use undertext::record::{Durability, FileStorage};
+
+use crate::cli::{Place, Ran, says};
+use crate::provider::{Answer, Provider};
+
+/// The golden run, in this place.
+fn golden(place: &Place) -> PathBuf {
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
+    let to = place.path("demo.jsonl");
+    fs::copy(from, &to).unwrap();
+    to
+}
+
+/// `compact` of the golden run with these words.
+fn compact(place: &Place, words: &str) -> Ran {
+    let run = place.path("demo.jsonl");
+    let line = ["compact", run.to_str().unwrap()].into_iter();
+    place.run(&line.chain(words.split_whitespace()).collect::<Vec<_>>())
+}
+
+/// What each of these is answered with, on whichever stream.
+fn each(place: &Place, code: i32, lines: &[&str]) -> String {
+    let mut said = String::new();
+    for words in lines {
+        let ran = compact(place, words);
+        assert_eq!(ran.code, code, "{words}: {ran:?}");
+        writeln!(said, "$ {words}").unwrap();
+        said += &(ran.out + &ran.err);
+    }
+    place.plain(&said)
+}
+
+#[test]
+fn a_dry_run_says_what_the_real_one_does() {
+    let place = Place::new();
+    let path = golden(&place);
+    let before = fs::read(&path).unwrap();
+    let said = each(
+        &place,
+        0,
+        &[
+            "--dry-run --strategy strip-tools --strategy strip-attachments",
+            "-n --strategy omit-tools --strategy prune-tools --keep-last 1",
+            "-n --fresh",
+            "-n --focus vouchers --from r12",
+            "-n --strategy dedup-tools --from r11 --to r12",
+        ],
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    insta::assert_snapshot!(said, @"
+    $ --dry-run --strategy strip-tools --strategy strip-attachments
+    run RUN: would be 5,935 → 5,727 tokens, 3 % less
+    rounds 1–10 summarised before · 11–12 tools stripped · 13–15 kept
+
+      strip-tools  5,935 → 5,727  1 result in rounds 1 to 12
+      strip-attachments: nothing worth hiding in rounds 1 to 12
+
+    a dry run: nothing was changed
+    $ -n --strategy omit-tools --strategy prune-tools --keep-last 1
+    run RUN: would be 5,935 → 4,953 tokens, 16 % less
+    rounds 1–10 summarised before · 11–14 calls left out · 15 kept
+
+      omit-tools   5,935 → 5,467  3 calls in rounds 1 to 14
+      prune-tools  5,467 → 4,953  3 tools
+
+    a dry run: nothing was changed
+    $ -n --fresh
+    run RUN: would be 5,935 → ~5,067 tokens, 14 % less
+    rounds 1–12 summarised · 13–15 kept
+
+      summarize  5,935 → ~5,067  would summarise rounds 1 to 12 with offline
+
+    a dry run: nothing was changed; ~ stands for an expected size
+    $ -n --focus vouchers --from r12
+    run RUN: would be 5,935 → ~5,642 tokens, 4 % less
+    rounds 1–10 summarised before · 11 kept · 12 summarised · 13–15 kept
+
+      summarize  5,935 → ~5,642  would summarise round 12 with offline
+
+    a dry run: nothing was changed; ~ stands for an expected size
+    $ -n --strategy dedup-tools --from r11 --to r12
+    run RUN: would be 5,935 → 5,726 tokens, 3 % less
+    rounds 1–10 summarised before · 11–12 stale results stripped · 13–15 kept
+
+      dedup-tools  5,935 → 5,726  1 result in rounds 11 to 12
+
+    a dry run: nothing was changed
+    ");
+    let said = each(
+        &place,
+        0,
+        &[
+            "--strategy strip-tools --strategy strip-attachments",
+            "--strategy strip-tools",
+        ],
+    );
+    assert!(fs::read(&path).unwrap().starts_with(&before));
+    insta::assert_snapshot!(said, @"
+    $ --strategy strip-tools --strategy strip-attachments
+    run RUN: 5,935 → 5,727 tokens, 3 % less
+    rounds 1–10 summarised before · 11–12 tools stripped · 13–15 kept
+
+      e73 strip-tools  5,935 → 5,727  1 result in rounds 1 to 12
+      strip-attachments: nothing worth hiding in rounds 1 to 12
+
+    to undo: undertext undo /demo.jsonl
+    $ --strategy strip-tools
+    run RUN: nothing worth hiding in rounds 1 to 12: 1,615 tokens, 0 can go
+    ");
+}
+
+#[test]
+fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
+    let place = Place::new();
+    let path = golden(&place);
+    let summaries = [
+        place.run(&["compact", path.to_str().unwrap(), "--focus", "the vouchers"]),
+        compact(&place, "--from r13 --to r14 --summary Mended."),
+    ];
+    let mut said = String::new();
+    for ran in summaries {
+        assert_eq!(ran.code, 0, "{ran:?}");
+        said += &(ran.err + &ran.out);
+    }
+    let verified = place.run(&["replay", "--verify", path.to_str().unwrap()]);
+    insta::assert_snapshot!(place.plain(&(said + &verified.out)), @"
+    model: offline, a script in this program and no LLM
+    asking offline for a summary …
+    run RUN: 5,935 → 5,474 tokens, 7 % less
+    rounds 1–10 summarised before · 11–12 summarised · 13–15 kept
+
+      e75 summarize  5,935 → 5,474  a summary of rounds 11 to 12
+
+    to undo: undertext undo /demo.jsonl
+    run RUN: 5,474 → 5,273 tokens, 3 % less
+    rounds 1–12 summarised before · 13–14 summarised in your words · 15 kept
+
+      e76 summarize  5,474 → 5,273  a summary of rounds 13 to 14
+
+    to undo: undertext undo /demo.jsonl
+    17 of 17 requests rebuilt, all digests equal
+    ");
+
+    // Whoever is named writes it; the run's own model stays what it was.
+    let provider = Provider::new([says("In other words.")]);
+    let words = format!("--fresh --to r12 -m m --base-url {}", provider.url);
+    let ran = compact(&place, &words);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let asked: Value = serde_json::from_slice(&provider.body()).unwrap();
+    assert_eq!(asked["model"], "m");
+    let shown = place.run(&["show", "--json", path.to_str().unwrap()]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["model"]["name"], "offline");
+    assert_eq!(shown["overlays"][5]["origin"], "user");
+}
+
+#[test]
+fn a_summary_that_cannot_be_had_changes_nothing() {
+    let place = Place::new();
+    let path = golden(&place);
+    let refusal = || Answer::Status(401, r#"{"error":{"message":"no such key"}}"#);
+    let mut said = String::new();
+    for (code, provider) in [
+        (4, Provider::new([refusal(), refusal()])),
+        (1, Provider::new([says(""), says(" ")])),
+    ] {
+        let words = format!("--focus x --from start -m m --base-url {}", provider.url);
+        let ran = compact(&place, &words);
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");
+        said += &ran.err;
+    }
+    insta::assert_snapshot!(place.plain(&said), @"
+    server: http://HOST/v1 (no key)
+    asking m for a summary …
+    undertext: no summary could be had, so nothing was changed: auth: no such key
+    server: http://HOST/v1 (no key)
+    asking m for a summary …
+    undertext: no summary could be had, so nothing was changed: empty
+    ");
+    let shown = place.run(&["show", "--json", path.to_str().unwrap()]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["overlays"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_a_line() {
+    let place = Place::new();
+    let path = golden(&place);
+    let before = fs::read(&path).unwrap();
+    let nothing = each(
+        &place,
+        0,
+        &[
+            "--to t5",
+            "--from r99",
+            "--from e900",
+            "--from 1s",
+            "--keep-last 20",
+            "--strategy strip-reasoning --to r12",
+            "--strategy auto",
+        ],
+    );
+    let refused = each(
+        &place,
+        2,
+        &[
+            "--from nowhere",
+            "--from r9 --to r3",
+            "--again e57",
+            "--again e900",
+            "--again e12",
+            "--again x",
+            "--rule hevy",
+            "--profile none",
+            "--from r5 --to r13 --summary Text.",
+            "--strategy strip-tools --focus x",
+            "--strategy auto --strategy summarize",
+        ],
+    );
+    insta::assert_snapshot!(nothing + &refused, @"
+    $ --to t5
+    run RUN: t5: this run has one turn of 15 rounds; name rounds, such as r1 to r12
+    $ --from r99
+    run RUN: r99 is not there: the run has 15 rounds
+    $ --from e900
+    run RUN: e900 is not there: the run has 72 entries
+    $ --from 1s
+    run RUN: 1s: nothing was recorded since then
+    $ --keep-last 20
+    run RUN: the run has 15 rounds, and the last 20 stay
+    $ --strategy strip-reasoning --to r12
+    run RUN: nothing worth hiding in rounds 1 to 12: 1,823 tokens, 0 can go
+    $ --strategy auto
+    run RUN: 5,935 tokens are in use, and auto aims at 8,783
+    $ --from nowhere
+    undertext: invalid value 'nowhere' for '--from <ADDRESS>': `nowhere` is no address; use e210 (entry), r120 or r-3 (round), 5 or -3 (turn), 41.2 (call), 5h (ago), last, last-compaction, start or end
+
+    For more information, try '--help'.
+    $ --from r9 --to r3
+    undertext: r9 lies behind r3; turn them round
+    $ --again e57
+    undertext: e57 stands: laying it again would change nothing
+    $ --again e900
+    undertext: e900 is no overlay of this run; `undertext show` lists them
+    $ --again e12
+    undertext: e12 is no overlay of this run; `undertext show` lists them
+    $ --again x
+    undertext: invalid value 'x' for '--again <OVERLAY>': an overlay is named by its entry, such as e210
+
+    For more information, try '--help'.
+    $ --rule hevy
+    undertext: no rule is named `hevy`; did you mean `heavy`?
+    $ --profile none
+    undertext: no rule is named `none`; there is default, heavy, light
+    $ --from r5 --to r13 --summary Text.
+    undertext: your text for rounds 5 to 13 meets e57, a summary of rounds 1 to 10, and does not hold all of it; it is not widened by itself: name all of those rounds, or others
+    $ --strategy strip-tools --focus x
+    undertext: a focus, a text or `fresh` needs a summary; add summarize to what is to be done
+    $ --strategy auto --strategy summarize
+    undertext: auto ends with a summary where one is needed; name one of auto and summarize
+    ");
+    // A run that another process holds can be looked at, and is left alone.
+    let held = FileStorage::open(&path, Durability::None).unwrap();
+    let ran = compact(&place, "");
+    assert_eq!(ran.code, 6, "{ran:?}");
+    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: /demo.jsonl is in use by another process");
+    assert_eq!(compact(&place, "-n").code, 0);
+    drop(held);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_run_is_compacted_before_it_goes_on() {
+    let place = Place::new();
+    let path = golden(&place);
+    let resume = ["--resume", path.to_str().unwrap(), "-C", "."];
+    let provider = Provider::new([says("In short."), says("All done.")]);
+    let more = ["--compact=heavy", "And now?"];
+    let ran = place.ask(&provider, &[&resume[..], &more].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (0, "All done.\n"), "{ran:?}");
+    let lines: Vec<&str> = ran.err.lines().filter(|line| line.contains("e7")).collect();
+    insta::assert_snapshot!(place.plain(&lines.join("\n")), @"user e76: 5,934 → 5,405 tokens, summary of e52–e60 (by hand, rule heavy)");
+    let (_, asked) = (provider.body(), provider.body());
+    assert!(String::from_utf8(asked).unwrap().contains("In short."));
+
+    let new = place.ask(&provider, &["--compact", "Begin."]);
+    let unknown = place.ask(
+        &provider,
+        &[&resume[..], &["--compact=none", "More."]].concat(),
+    );
+    assert_eq!((new.code, unknown.code), (2, 2));
+    insta::assert_snapshot!(place.plain(&(new.err + &unknown.err)), @"
+    undertext: --compact goes with --resume or --continue: a new run has nothing to compact
+    undertext: no rule is named `none`; there is default, heavy, light
+    ");
+}
+
+#[test]
+fn tools_that_were_pruned_stay_out_until_they_are_named() {
+    let place = Place::new();
+    let path = golden(&place);
+    assert_eq!(compact(&place, "--strategy prune-tools").code, 0);
+    let provider = Provider::new([says("All done."), says("All done.")]);
+    let tools = |more: &[&str]| {
+        let line = ["--resume", path.to_str().unwrap(), "-C", ".", "Go on."];
+        let ran = place.ask(&provider, &[&line[..], more].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let body: Value = serde_json::from_slice(&provider.body()).unwrap();
+        let names = body["tools"].as_array().unwrap().iter();
+        let names = names.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    insta::assert_snapshot!(tools(&[]), @"Bash Read Edit Grep Glob Compact Recall TodoWrite");
+    insta::assert_snapshot!(tools(&["--tools", "Read,Write"]), @"Read Write");
+}
