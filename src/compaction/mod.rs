@@ -3,9 +3,9 @@
 //! [`plan`] is looked at before every request. It sees the view and the time and nothing else, and
 //! says what comes next: ask a model for a summary, lay overlays, or note that a summary could not
 //! be had. Micro-compaction puts old results away, [`auto`] is the pipeline when the estimate is over
-//! the trigger, [`summary`] chooses spans, [`gather`] gets their texts, up a ladder of models, [`bands`]
-//! keeps them within their share, [`skeleton`] needs no model, [`hooks`] are asked and told. A plan is tried on a copy of the view, so
-//! that its sizes are the real ones.
+//! the trigger, [`summary`] chooses spans, [`mod@gather`] gets their texts, up a ladder of models,
+//! [`bands`] keeps them within their share, [`skeleton`] needs no model, [`hooks`] are asked first and
+//! told afterwards. A plan is tried on a copy of the view, so that its sizes are the real ones.
 
 pub mod auto;
 pub mod bands;
