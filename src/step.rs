@@ -122,7 +122,7 @@ fn pending(view: &View, asked: &Asked, now: At) -> Option<Step> {
         // What failed for good before the run ended is tried once more, as a new request.
         Some((_, None)) if asked.ended => None,
         Some((class, None)) => match &asked.purpose {
-            Purpose::Round | Purpose::Repair { .. } => failed(view, class),
+            Purpose::Round | Purpose::Repair { .. } => failed(view, asked, class),
             // Compaction has its own answer to a summary that cannot be had.
             Purpose::Summary(_) | Purpose::Combine(_) => None,
         },
@@ -152,9 +152,12 @@ fn again(view: &View, asked: &Asked) -> Option<Step> {
 }
 
 /// What becomes of a round whose request failed for good.
-fn failed(view: &View, class: FaultClass) -> Option<Step> {
+fn failed(view: &View, asked: &Asked, class: FaultClass) -> Option<Step> {
+    let ledger = view.ledger();
+    // The last pass is tried as well.
+    let is_laid = ledger.recovered > asked.fault_entry;
     match class {
-        FaultClass::Overflow if view.ledger().recoveries < RECOVERIES => None,
+        FaultClass::Overflow if is_laid || ledger.recoveries < RECOVERIES => None,
         FaultClass::ContentFilter => Some(Step::Stop(Reason::Refused)),
         FaultClass::Overflow
         | FaultClass::Rate
@@ -340,7 +343,12 @@ fn compacted(view: &View, now: At) -> Option<Step> {
         Some(plan @ (Plan::Lay(_) | Plan::Failed { .. })) => Some(Step::Compact(plan)),
         // The provider refused the request, and there is nothing left to take out of it.
         None if compaction::Cause::of(view) == Some(compaction::Cause::Recovery) => {
-            Some(Step::Stop(Reason::Provider))
+            let reason = if oversize(view) {
+                Reason::Oversize
+            } else {
+                Reason::Provider
+            };
+            Some(Step::Stop(reason))
         }
         None => None,
     }
