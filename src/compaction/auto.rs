@@ -9,7 +9,7 @@ use crate::compaction::bands::Merged;
 use crate::compaction::gather::{Gathered, Job, Text, gather};
 use crate::compaction::trial::Trial;
 use crate::compaction::{
-    Cause, Pass, Plan, bands, micro, skeleton, strategies, summary, superseded,
+    Cause, Pass, Plan, bands, micro, refusal, skeleton, strategies, summary, superseded,
 };
 use crate::setup::OnFailure;
 use crate::view::{Sizes, View};
@@ -43,9 +43,14 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
             || before.saturating_sub(after) >= sizes.part_of_trigger(0.1);
         return (pays && !trial.is_empty()).then(|| lay(trial, cause));
     }
+    unseen(&mut trial, &sizes);
+    if !trial.is_empty() && trial.view().estimate().tokens <= sizes.fits {
+        return Some(lay(trial, cause));
+    }
     let mut bare = Trial::new(view, cause.origin(), cause.reason(view));
     bare.lay("skeleton", skeleton::layer(view, &sizes));
     stages(&mut bare, &sizes);
+    unseen(&mut bare, &sizes);
     (!bare.is_empty()).then(|| lay(bare, cause))
 }
 
@@ -91,6 +96,7 @@ fn with_summary(view: &View, cause: &Cause, job: &Job, text: &Text) -> Plan {
     if !matches!(cause, Cause::Tool { .. }) {
         stages(&mut trial, &sizes);
     }
+    unseen(&mut trial, &sizes);
     lay(trial, cause)
 }
 
@@ -118,6 +124,16 @@ fn stages(trial: &mut Trial, sizes: &Sizes) {
         }
         let layer = layer(trial.view());
         trial.lay(rule, layer);
+    }
+}
+
+/// Puts away results that the model has not seen, once the provider has refused them: they were
+/// clipped for a larger window than there is, and a run would end for them.
+fn unseen(trial: &mut Trial, sizes: &Sizes) {
+    let view = trial.view();
+    if refusal(view).is_some() && view.estimate().tokens > sizes.fits {
+        let layer = strategies::unseen(view, sizes);
+        trial.lay("unseen", layer);
     }
 }
 

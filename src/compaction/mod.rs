@@ -215,13 +215,13 @@ pub fn failure(view: &View) -> Option<String> {
 /// Whether the newest round's request was refused as too long and no pass was laid since.
 fn refused_as_too_long(view: &View) -> bool {
     let ledger = view.ledger();
-    let Some(round) = view
-        .rounds()
-        .last()
-        .filter(|round| round.response.is_none())
-    else {
-        return false;
-    };
-    let fault = ledger.overflowed.filter(|fault| round.begins() < *fault);
+    let fault = refusal(view);
     fault.is_some() && fault > ledger.recovered && fault > ledger.last_end
+}
+
+/// The newest fault that says that the newest round's request is too long; `None` if it was answered.
+fn refusal(view: &View) -> Option<EntryId> {
+    let round = view.rounds().last()?;
+    let fault = view.ledger().overflowed?;
+    (round.response.is_none() && round.begins() < fault).then_some(fault)
 }

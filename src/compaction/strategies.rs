@@ -8,8 +8,11 @@ use crate::id::{CallId, EntryId};
 use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Form, Hide, Layer, Stub};
 use crate::setup::{Removable, SignedArguments};
-use crate::view::{View, json_chars};
+use crate::view::{Sizes, View, json_chars};
 use crate::words;
+
+/// What the results of one round may take together, of R.
+const ROUND: f64 = 0.2;
 
 /// Responses of the conversation that still read, before the newest round, oldest first.
 pub(super) fn responses(view: &View) -> Vec<EntryId> {
@@ -113,6 +116,38 @@ pub(super) fn treated(
         stubs.then_some(Layer::Stub(stub)),
         (!hide.calls.is_empty()).then_some(Layer::Hide(hide)),
     ]
+}
+
+/// Puts the longest results of the newest round away until the others keep within what a round of this
+/// window may have; `None` if they do.
+pub(super) fn unseen(view: &View, sizes: &Sizes) -> Option<Layer> {
+    let response = view.rounds().answered()?.response?;
+    let length = |call: CallId| {
+        let (_, result) = view.result_of(call)?;
+        Some((view.text_tokens(&result.content), call))
+    };
+    let mut lengths: Vec<_> = calls(view, response)
+        .into_iter()
+        .filter_map(length)
+        .collect();
+    lengths.sort_unstable();
+    let mut left: u64 = lengths.iter().map(|(tokens, _)| tokens).sum();
+    let mut results = Vec::new();
+    while let Some((tokens, call)) = lengths.pop() {
+        if left <= sizes.share(ROUND) {
+            break;
+        }
+        if !is_spared(view, call) && stub_is_shorter(view, call) {
+            results.push(call);
+            left -= tokens;
+        }
+    }
+    results.sort_unstable();
+    let stub = Stub {
+        results,
+        ..Stub::default()
+    };
+    (!stub.results.is_empty()).then_some(Layer::Stub(stub))
 }
 
 /// The hint of a call's tool, as the settings in force have it.
