@@ -112,15 +112,17 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Learns from one response to a request that was estimated at `base` tokens. A count far below
-    /// the estimate or above the window is not believed.
-    pub fn learn(&mut self, base: u64, input: u64, window: Option<u64>) {
-        if is_believed(base, input, window) {
+    /// Learns from one response to a request that was estimated at `base` tokens; returns whether its
+    /// count is believed. One far below the estimate or above the window is not.
+    pub fn learn(&mut self, base: u64, input: u64, window: Option<u64>) -> bool {
+        let believed = is_believed(base, input, window);
+        if believed {
             if self.learned.len() == LEARNED_FROM {
                 self.learned.remove(0);
             }
             self.learned.push(input.saturating_mul(1000) / base);
         }
+        believed
     }
 
     /// The factor in thousandths; [`PLAIN`] until something was learned.
@@ -188,8 +190,8 @@ mod tests {
         }
         assert_eq!(factor.value(), 1100);
         // Neither a count above the window nor one far below the estimate is believed.
-        factor.learn(100, 20_000, Some(10_000));
-        factor.learn(1000, 60, None);
+        assert!(!factor.learn(100, 20_000, Some(10_000)));
+        assert!(!factor.learn(1000, 60, None));
         assert_eq!(factor.value(), 1100);
         let mut low = Factor::default();
         low.learn(1000, 200, None);

@@ -11,12 +11,13 @@ use crate::exchange::{Response, ResponseTime};
 use crate::id::EntryId;
 use crate::model::{self, Delta, Reply};
 use crate::record::{Recorder, Stopwatch};
-use crate::setup::{Role, Setup};
+use crate::setup::Setup;
 use crate::step::{self, Ask};
 use crate::transcript::jsonl;
-use crate::transcript::{Event, Fault, FaultClass, Purpose, Request, Speaker, User};
+use crate::transcript::{Event, Fault, FaultClass, Note, Purpose, Request, Speaker, User};
 use crate::view::View;
 use crate::wire::{Body, RENDERER};
+use crate::words::grouped;
 
 /// The smallest part of a refused request's estimate that the learned window is taken to be.
 const REFUSED: (u64, u64) = (9, 10);
@@ -79,13 +80,17 @@ impl Agent {
                     },
                 );
                 if fits_a_line(&response) {
-                    self.record(recorder, Event::Response(response))?;
+                    let response = self.record(recorder, Event::Response(response))?;
+                    if let Some(text) = doubt(recorder.view(), response) {
+                        tracing::warn!(response = response.0, "{text}");
+                        self.record(recorder, Event::Note(Note::Warning { text }))?;
+                    }
                     return Ok(());
                 }
                 let fault = model::Fault::new(FaultClass::Permanent, "the reply is too long");
-                self.fault(recorder, request, &ask.purpose, fault)
+                self.fault(recorder, request, fault)
             }
-            Some(Answer::Fault(fault)) => self.fault(recorder, request, &ask.purpose, fault),
+            Some(Answer::Fault(fault)) => self.fault(recorder, request, fault),
             // Cancelled: the request stays open, and is sent again when the run is taken up.
             None => Ok(()),
         }
@@ -150,7 +155,7 @@ impl Agent {
         body: Body,
         watch: &Stopwatch,
     ) -> Answer {
-        let role = role(purpose);
+        let role = purpose.role();
         let model = recorder
             .view()
             .wire()
@@ -197,7 +202,6 @@ impl Agent {
         &self,
         recorder: &mut Recorder,
         request: EntryId,
-        purpose: &Purpose,
         fault: model::Fault,
     ) -> Result<(), AgentError> {
         let now = recorder.now();
@@ -232,7 +236,7 @@ impl Agent {
             wait_ms,
         };
         self.record(recorder, Event::Fault(entry))?;
-        if fault.class == FaultClass::Overflow && *purpose == Purpose::Round {
+        if fault.class == FaultClass::Overflow {
             let learned = learned_window(recorder.view(), request, fault.window);
             if let Some(setup) = learned {
                 self.record(recorder, Event::Setup(Box::new(setup)))?;
@@ -262,25 +266,56 @@ enum Answer {
     Fault(model::Fault),
 }
 
-/// Which model a request is for.
-fn role(purpose: &Purpose) -> Role {
-    match purpose {
-        Purpose::Round | Purpose::Repair { .. } => Role::Main,
-        Purpose::Summary(ask) => ask.model,
-        Purpose::Combine(ask) => ask.model,
-    }
-}
-
-/// The settings with the window that a refusal teaches: the number it names, or nine tenths of what
-/// was refused with the reserve for output; never above what was known.
+/// The settings with the window that a refusal teaches: the number it names if that is news, or nine
+/// tenths of what was refused with the reserve for output; never above what was known.
+///
+/// What a provider answered before speaks against a refusal of a summary, whose reason may be another
+/// one; a round goes on from its refusal, so it always counts.
 fn learned_window(view: &View, request: EntryId, named: Option<u64>) -> Option<Setup> {
     let Event::Request(refused) = &view.transcript().get(request)?.event else {
         return None;
     };
     let mut setup = view.setup()?.clone();
-    let known = setup.wire.models.main.window;
-    let guess = refused.estimate.tokens * REFUSED.0 / REFUSED.1 + view.sizes()?.output;
-    let learned = named.unwrap_or(guess).min(known.unwrap_or(u64::MAX));
-    setup.wire.models.main.window = Some(learned);
-    (known != Some(learned)).then_some(setup)
+    let role = refused.purpose.role();
+    let model = setup.wire.models.role_mut(role)?;
+    let known = model.window.unwrap_or(u64::MAX);
+    let tokens = refused.estimate.tokens;
+    let learned = match named.filter(|named| *named < known) {
+        Some(named) => named,
+        None if refused.purpose != Purpose::Round
+            && tokens <= view.ledger().taught.answered(role) =>
+        {
+            return None;
+        }
+        None => {
+            let fits = tokens * REFUSED.0 / REFUSED.1;
+            // The reserve is at most an eighth of the window that it is a part of.
+            let asked = model.parameters.max_output_tokens.unwrap_or(u64::MAX);
+            fits + asked.min(fits / 7)
+        }
+    };
+    model.window = Some(learned);
+    (learned < known).then_some(setup)
+}
+
+/// What is said of the first count of what a model read that is not believed.
+fn doubt(view: &View, response: EntryId) -> Option<String> {
+    if view.ledger().taught.doubted() != Some(response) {
+        return None;
+    }
+    let answer = view.response(response)?;
+    let Event::Request(request) = &view.transcript().get(answer.request)?.event else {
+        return None;
+    };
+    let (counted, tokens) = (answer.usage?.input?, request.estimate.tokens);
+    let window = view.wire()?.models.main.window;
+    let than = match window.filter(|window| *window < counted) {
+        Some(window) => format!("more than the window of {}", grouped(window)),
+        None => format!("far fewer than the {} of the estimate", grouped(tokens)),
+    };
+    Some(format!(
+        "the provider counted {} tokens in request {}, {than}; counts like that are not believed",
+        grouped(counted),
+        answer.request
+    ))
 }

@@ -40,6 +40,15 @@ impl Models {
             Role::Fallback => self.fallback.as_ref(),
         }
     }
+
+    /// The same, to be changed.
+    pub fn role_mut(&mut self, role: Role) -> Option<&mut Model> {
+        match role {
+            Role::Main => Some(&mut self.main),
+            Role::Summary => Some(self.summary.as_mut().unwrap_or(&mut self.main)),
+            Role::Fallback => self.fallback.as_mut(),
+        }
+    }
 }
 
 /// The part a model plays.

@@ -35,6 +35,15 @@ impl Purpose {
             Self::Round | Self::Repair { .. } => Origin::Auto,
         }
     }
+
+    /// Which model it is for.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Round | Self::Repair { .. } => Role::Main,
+            Self::Summary(ask) => ask.model,
+            Self::Combine(ask) => ask.model,
+        }
+    }
 }
 
 /// What a summary request asks for.

@@ -5,12 +5,13 @@ use crate::exchange::{Ending, Response, Status, Usage};
 use crate::id::{CallId, EntryId};
 use crate::meter::{self, Chars, Factor};
 use crate::overlay::{Layer, Origin};
-use crate::setup::{EstimateRule, Prices};
+use crate::setup::{EstimateRule, Prices, Setup};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{
     At, Check, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals,
     Transcript,
 };
+use crate::view::taught::Taught;
 
 /// The account of a run.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,8 @@ pub struct Ledger {
     pub pass_failures: u32,
     /// The newest request for a summary that a note calls failed.
     pub summary_failed: Option<EntryId>,
+    /// The newest fault that says that a request is too long, whatever that was for.
+    pub refused: Option<EntryId>,
     /// The newest fault that says that a round's request is too long.
     pub overflowed: Option<EntryId>,
     /// The characters of the view when a summary last could not be had.
@@ -69,6 +72,8 @@ pub struct Ledger {
     pub tool_summary: Option<EntryId>,
     /// The window that a refusal taught, as long as the model is the same.
     pub learned_window: Option<u64>,
+    /// What the answers taught about the models.
+    pub taught: Taught,
     /// Passes of origin recovery since the newest response of a round.
     pub recoveries: u32,
     model: String,
@@ -140,24 +145,7 @@ impl Ledger {
             self.begun.get_or_insert(entry.at);
         }
         match &entry.event {
-            Event::Setup(setup) => {
-                let model = &setup.wire.models.main;
-                let name = format!("{}\n{}", model.name, model.profile.name);
-                if self.model != name {
-                    self.model = name;
-                    self.factor = Factor::default();
-                    self.learned_window = None;
-                } else if self
-                    .overflowed
-                    .is_some_and(|fault| fault.next() == entry.id)
-                {
-                    self.learned_window = model.window;
-                }
-                self.prices.clone_from(&setup.policy.prices);
-                self.check = None;
-                self.hook = None;
-                self.window = model.window;
-            }
+            Event::Setup(setup) => self.take_setup(entry.id, setup),
             Event::User(user) => {
                 self.user = Some(entry.id);
                 match user.origin {
@@ -177,9 +165,11 @@ impl Ledger {
                 }
             }
             Event::Fault(fault) => {
-                if fault.class == FaultClass::Overflow && rounds.of_request(fault.request).is_some()
-                {
-                    self.overflowed = Some(entry.id);
+                if fault.class == FaultClass::Overflow {
+                    self.refused = Some(entry.id);
+                    if rounds.of_request(fault.request).is_some() {
+                        self.overflowed = Some(entry.id);
+                    }
                 }
                 if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
                     asked.attempts = asked.attempts.max(fault.attempt);
@@ -236,6 +226,24 @@ impl Ledger {
             | Event::Unpin(_)
             | Event::Unknown(_) => {}
         }
+    }
+
+    fn take_setup(&mut self, entry: EntryId, setup: &Setup) {
+        self.taught.take_setup(&setup.wire.models);
+        let model = &setup.wire.models.main;
+        let name = format!("{}\n{}", model.name, model.profile.name);
+        let learned = self.refused.is_some_and(|fault| fault.next() == entry);
+        if self.model != name {
+            self.model = name;
+            self.factor = Factor::default();
+            self.learned_window = None;
+        } else if learned && self.window != model.window {
+            self.learned_window = model.window;
+        }
+        self.prices.clone_from(&setup.policy.prices);
+        self.check = None;
+        self.hook = None;
+        self.window = model.window;
     }
 
     fn take_note(&mut self, entry: EntryId, note: &Note, chars: Chars) {
@@ -321,12 +329,17 @@ impl Ledger {
                 add(totals, usage, self.prices.as_ref());
             }
         }
-        if let (true, Some(Event::Request(request)), Some(input)) = (
-            is_round,
-            transcript.get(response.request).map(|entry| &entry.event),
-            response.usage.and_then(|usage| usage.input),
-        ) {
-            self.factor.learn(request.estimate.base, input, self.window);
+        let request = transcript.get(response.request).map(|entry| &entry.event);
+        let Some(Event::Request(request)) = request else {
+            return;
+        };
+        self.taught.take_answered(request);
+        if let (true, Some(input)) = (is_round, response.usage.and_then(|usage| usage.input)) {
+            let believed = self.factor.learn(request.estimate.base, input, self.window);
+            // A server that counts nothing says zero.
+            if !believed && input > 0 {
+                self.taught.take_doubted(entry.id);
+            }
         }
     }
 

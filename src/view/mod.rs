@@ -21,6 +21,7 @@ mod request;
 mod sizes;
 mod sought;
 mod tally;
+mod taught;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use regret::Regret;
 pub(crate) use sizes::SHORT_TEXT;
 pub use sizes::Sizes;
 pub use sought::{Sought, Text};
+pub use taught::Taught;
 
 use crate::exchange::{Message, Response, ToolResult};
 use crate::id::{CallId, EntryId, Span};
