@@ -25,7 +25,7 @@ use crate::scene;
 
 const WINDOW: u64 = 32_000;
 
-const TASK: &str = "Mend the parser in \"src\".\nKeep the tests as they are.";
+pub(crate) const TASK: &str = "Mend the parser in \"src\".\nKeep the tests as they are.";
 
 /// Numbers that follow from a seed.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Draw {
 
 /// A model that works for so many rounds, as the draw says, and whose summaries often will not do.
 #[derive(Debug)]
-struct Unlucky {
+pub(crate) struct Unlucky {
     left: AtomicU32,
     draw: Mutex<Draw>,
     /// Of ten summaries, those that will not do.
@@ -52,11 +52,21 @@ struct Unlucky {
 }
 
 impl Unlucky {
-    fn new(seed: u64, rounds: u32, fails: usize) -> Self {
+    pub(crate) fn new(seed: u64, rounds: u32, fails: usize) -> Self {
         Self {
             left: AtomicU32::new(rounds),
             draw: Mutex::new(Draw(seed)),
             fails,
+        }
+    }
+
+    /// What it says to the next request.
+    pub(crate) fn answer(&self, summary: bool) -> Result<Reply, Fault> {
+        let mut draw = self.draw.lock().unwrap();
+        if summary {
+            self.summary(&mut draw)
+        } else {
+            Ok(self.work(&mut draw))
         }
     }
 
@@ -120,13 +130,7 @@ impl Unlucky {
 
 impl Model for Unlucky {
     fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
-        let mut draw = self.draw.lock().unwrap();
-        let reply = if ask.summary {
-            self.summary(&mut draw)
-        } else {
-            Ok(self.work(&mut draw))
-        };
-        let delta = match reply {
+        let delta = match self.answer(ask.summary) {
             Ok(reply) => Delta::Reply(Box::new(reply)),
             Err(fault) => Delta::Fault(Box::new(fault)),
         };
