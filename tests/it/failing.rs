@@ -234,7 +234,7 @@ fn play(seed: u64, rounds: u32, fails: usize, policy: Policy) -> Spent {
 fn a_run_of_five_thousand_rounds_finishes_whatever_its_summaries_are() {
     let mut policy = Policy::default();
     policy.limits.rounds = None;
-    let spent = play(1, 5_000, 6, policy);
+    let spent = play(1, 5_000, 4, policy);
     for laid in [
         "summary by model",
         "skeleton by rules",
