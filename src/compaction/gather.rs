@@ -236,8 +236,9 @@ fn summarize(
     let models = &view.wire()?.models;
     let mut asks = rungs.iter().filter_map(|(role, clip, least)| {
         models.role(*role)?;
-        // The same request again would get the same reply.
-        let tried = failed_clip(view, *role, left.from);
+        // The same request again would get the same reply; on the first rung nothing was tried yet.
+        let climbed = rungs.len() < RUNGS.len();
+        let tried = failed_clip(view, *role, left.from).filter(|_| climbed);
         let harder = |clip: &u64| tried.is_none_or(|tried| *clip < tried);
         let ask = |clip| Summarize {
             model: *role,

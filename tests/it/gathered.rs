@@ -146,9 +146,11 @@ fn texts_that_do_not_fit_one_request_are_combined_step_by_step() {
     Summary reads e94–e123, part 4 of 6, clip 1000
     Summary reads e124–e153, part 5 of 6, clip 1000
     Summary reads e154–e180, part 6 of 6, clip 1000
-    Summary combines reply 185, reply 187, reply 189 of e4–e93
-    Summary combines reply 191, reply 193, reply 195 of e94–e180
-    Summary combines reply 197, reply 199 of e4–e180
+    Summary combines reply 185, reply 187 of e4–e63
+    Summary combines reply 189, reply 191 of e64–e123
+    Summary combines reply 193, reply 195 of e124–e180
+    Summary combines reply 197, reply 199 of e4–e123
+    Summary combines reply 203, reply 201 of e4–e180
     ");
 }
 
