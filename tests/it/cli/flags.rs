@@ -118,7 +118,7 @@ fn files_go_with_a_task_in_one_entry() {
     sandbox: off, tools run with your own rights
     attachment ../../latin.csv is not UTF-8 in 1 place, which read �
     the attachment notes.md was clipped to N characters of 420,000 bytes; the model can read the rest by Recall
-    warning: the provider counted 1,000 tokens in request 4, far fewer than the 45,417 of the estimate; counts like that are not believed
+    warning: the provider counted 1,000 tokens in request 4, far fewer than the N of the estimate; counts like that are not believed
     finished: 2 rounds, 1 call, 2,000 tokens in (0 cached), 20 out, TIME
 
     "notes.md" "text/markdown" 420000

@@ -108,6 +108,10 @@ impl Place {
             // What instructions and tools take.
             (r" [0-9,]+ tokens  ", " N tokens  "),
             (r"clipped to [0-9,]+ characters", "clipped to N characters"),
+            (
+                r"than the [0-9,]+ of the estimate",
+                "than the N of the estimate",
+            ),
         ] {
             text = Regex::new(pattern)
                 .unwrap()

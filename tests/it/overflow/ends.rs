@@ -1,6 +1,7 @@
 //! Runs that a refusal ends, and counts that are not believed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use undertext::agent::{Agent, Task};
 use undertext::exchange::Usage;
@@ -8,11 +9,12 @@ use undertext::id::EntryId;
 use undertext::model::{self, Reply, Script, Scripted};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
+use undertext::tools::Toolbox;
 use undertext::transcript::{Event, FaultClass, Note, Reason};
 
 use super::server::Narrow;
 use super::wordings::WORDINGS;
-use super::{Played, client, go, manner, play, setup};
+use super::{Played, client, go, manner, setup};
 use crate::failing::TASK;
 use crate::looped::show;
 use crate::scene;
@@ -58,10 +60,10 @@ fn a_run_is_refused_at_the_start_with_the_numbers() {
     let server = Narrow::new(manner(WORDINGS[0], 1, 1));
     let mut setup = setup(Some(8_000));
     setup.wire.instructions = "Be careful. ".repeat(2_000);
-    let agent = Agent::new(setup, client(&server), scene::toolbox());
+    let agent = Agent::new(setup, client(&server), Toolbox::new());
     let played = go(&agent, &server);
     assert_eq!(played.finished.reason, Reason::Oversize);
-    insta::assert_snapshot!(played.finished.text, @"instructions and tools alone take 6,747 tokens, more than half of the 6,000 from which the context is compacted; use a model with a larger window or fewer tools");
+    insta::assert_snapshot!(played.finished.text, @"instructions and tools alone take 6,030 tokens, more than half of the 6,000 from which the context is compacted; use a model with a larger window or fewer tools");
     assert!(played.seen.is_empty());
     let asked = played.entries(|_, event| matches!(event, Event::Request(_)).then_some(()));
     assert!(asked.is_empty());
@@ -74,8 +76,10 @@ fn a_run_is_refused_when_the_window_that_is_learned_is_too_small() {
     manner.window = 3_000;
     let mut setup = setup(Some(32_000));
     setup.wire.instructions = "Be careful. ".repeat(1_000);
-    let played = play(manner, setup);
-    insta::assert_snapshot!(played.finished.text, @"instructions and tools alone take 3,747 tokens, more than half of the 2,250 from which the context is compacted; use a model with a larger window or fewer tools");
+    let server = Narrow::new(manner);
+    let agent = Agent::new(setup, client(&server), Toolbox::new());
+    let played = go(&agent, &server);
+    insta::assert_snapshot!(played.finished.text, @"instructions and tools alone take 3,030 tokens, more than half of the 2,250 from which the context is compacted; use a model with a larger window or fewer tools");
 }
 
 /// Counts that cannot be are not believed, and the first of them is noted.
@@ -98,14 +102,15 @@ fn a_count_above_the_window_or_far_below_the_estimate_is_flagged() {
         (
             [3, 3, 40_000],
             vec![
-                "the provider counted 3 tokens in request 4, far fewer than the 775 of the estimate; counts like that are not believed",
+                "the provider counted 3 tokens in request 4, far fewer than the 57 of the estimate; counts like that are not believed",
             ],
         ),
         ([0, 0, 0], vec![]),
     ] {
         let script = counts.map(|count| Script::from(reply(count)));
         let script = script.into_iter().chain([Reply::text("Done.").into()]);
-        let agent = scene::agent(32_000, Policy::default(), Scripted::new(script));
+        let model = Arc::new(Scripted::new(script));
+        let agent = Agent::new(setup(Some(32_000)), model, Toolbox::new());
         let mut recorder = scene::create(&MemoryStorage::default());
         scene::go(&agent, &mut recorder, Some(Task::new(TASK))).unwrap();
         let view = recorder.view();
