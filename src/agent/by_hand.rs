@@ -3,12 +3,15 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError};
+use crate::compaction::Plan;
 use crate::compaction::by_hand::{self, Order, Refused, Report, Wanted, Written};
 use crate::compaction::gather::{Gathered, Job, gather_by_hand};
+use crate::compaction::notice::{Failed, Laid, Notice, Shape};
 use crate::overlay::Origin;
 use crate::record::{RecordError, Recorder};
 use crate::step::{self, Ask, Step};
 use crate::transcript::{Event, FaultClass, Note};
+use crate::view::View;
 
 /// What was ordered cannot be done; nothing is laid.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,6 @@ impl Agent {
         order: &Order,
         cancel: &CancellationToken,
     ) -> Result<Report, ByHandError> {
-        let span = tracing::info_span!("compaction", plan = "by hand");
         let resolved = order.resolve(recorder.view(), recorder.now())?;
         let mut plan = by_hand::plan(recorder.view(), &resolved, None)?;
         if let Some(wanted) = plan.wanted() {
@@ -56,11 +58,18 @@ impl Agent {
             let written = self.write(recorder, wanted, cancel).await?;
             plan = by_hand::plan(recorder.view(), &resolved, Some(&written))?;
         }
-        let next = recorder.view().transcript().next_id();
-        let report = plan.lay(next, |event| self.record(recorder, event))?;
+        let (first, before) = (
+            recorder.view().transcript().next_id(),
+            Shape::of(recorder.view()),
+        );
+        let report = plan.lay(first, |event| self.record(recorder, event))?;
         recorder.sync()?;
-        let (laid, before, after) = (report.laid, report.before, report.after);
-        span.in_scope(|| tracing::info!(laid, before, after, "compacted by hand"));
+        if let Some(laid) = Laid::of(recorder.view(), first, before) {
+            self.notice(&Notice::Laid(laid.clone()));
+            if self.hands.is_some() {
+                self.hook_after(recorder, &laid, cancel).await?;
+            }
+        }
         Ok(report)
     }
 
@@ -136,10 +145,26 @@ impl Agent {
                     | None => self.give_up(recorder)?,
                 },
                 Gathered::Failed { request, why } => {
-                    failures += 1;
+                    // No rung of the ladder has another key.
+                    failures = match fault(recorder.view()) {
+                        Some(FaultClass::Auth) => usize::MAX,
+                        Some(_) | None => failures + 1,
+                    };
                     last.clone_from(&why);
-                    let note = Note::SummaryFailed { request, why };
+                    let note = Note::SummaryFailed {
+                        request,
+                        why: why.clone(),
+                    };
                     self.record(recorder, Event::Note(note))?;
+                    let next = match gather_by_hand(recorder.view(), &job, failures) {
+                        Gathered::Ask(purpose) => Some(Plan::Ask(purpose)),
+                        Gathered::Waits
+                        | Gathered::Failed { .. }
+                        | Gathered::Text(_)
+                        | Gathered::Unavailable => None,
+                    };
+                    let failed = Failed::of(recorder.view(), request, &why, next.as_ref());
+                    self.notice(&Notice::Failed(failed));
                 }
                 Gathered::Text(text) => {
                     return Ok(Written {
@@ -150,9 +175,7 @@ impl Agent {
                 }
                 Gathered::Unavailable => {
                     recorder.sync()?;
-                    let asked = recorder.view().ledger().asked.as_ref();
-                    let asked = asked.filter(|asked| asked.response.is_none() && failures > 0);
-                    let class = asked.and_then(|asked| asked.fault).map(|(class, _)| class);
+                    let class = fault(recorder.view()).filter(|_| failures > 0);
                     return Err(ByHandError::NoSummary { why: last, class });
                 }
             }
@@ -171,4 +194,11 @@ impl Agent {
         self.record(recorder, Event::Note(note))?;
         Ok(())
     }
+}
+
+/// The fault that ended the newest request, if there is no reply to it.
+fn fault(view: &View) -> Option<FaultClass> {
+    let asked = view.ledger().asked.as_ref();
+    let asked = asked.filter(|asked| asked.response.is_none())?;
+    asked.fault.map(|(class, _)| class)
 }

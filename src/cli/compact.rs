@@ -5,23 +5,25 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use futures::{FutureExt as _, StreamExt as _};
 use tokio_util::sync::CancellationToken;
-use undertext::agent::{Agent, ByHandError};
+use undertext::agent::{Agent, ByHandError, Progress};
 use undertext::compaction::by_hand::{self, Order, Report, Strategy, Work};
+use undertext::compaction::notice::Notice;
 use undertext::config::{self, Sections, Settings};
 use undertext::id::EntryId;
 use undertext::profile;
 use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
 use undertext::setup::Setup;
 use undertext::tools::Toolbox;
-use undertext::transcript::FaultClass;
+use undertext::transcript::{Event, FaultClass};
 
 use crate::cli::compacted::{self, How};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, RunArgs, SettingArgs, find, offline, run, stop};
+use crate::cli::{Process, RunArgs, SettingArgs, brief, find, notice, offline, run, stop};
 
 /// `compact`
 #[derive(Debug, Args)]
@@ -101,9 +103,9 @@ pub(crate) struct CompactArgs {
 
 const HELP: &str = "\
 Examples:
-  undertext compact last --dry-run                      what the default rule would hide
+  undertext compact last --dry-run               what the default rule would hide
+  undertext compact last --focus \"the parser\"    a model sums up all but the last 3 rounds
   undertext compact last --strategy strip-tools --to r40
-  undertext compact last --focus \"the parser\"          a model sums up all but the last 3 rounds
   undertext compact last --from r3 --to r9 --summary \"Tried sqlite; it was too slow.\"
 
 Nothing is deleted: what is hidden can be had back by `undertext undo`, and the model can read it by
@@ -195,9 +197,13 @@ impl CompactArgs {
     }
 }
 
-/// The order that a rule of the settings is, or the default one.
-pub(super) fn order_by_rule(settings: &Settings, name: Option<&str>) -> Result<Order, Failure> {
-    rule_named(settings, name).map(Order::new)
+/// The order that `--compact[=RULE]` is, if it was given; without a name it is the default rule.
+pub(super) fn order_named(
+    settings: &Settings,
+    rule: Option<&str>,
+) -> Result<Option<Order>, Failure> {
+    let named = rule.map(|rule| rule_named(settings, Some(rule).filter(|rule| !rule.is_empty())));
+    Ok(named.transpose()?.map(Order::new))
 }
 
 fn rule_named(settings: &Settings, name: Option<&str>) -> Result<Work, Failure> {
@@ -262,15 +268,12 @@ fn ask(
         if let Some(server) = start.remarks.first() {
             term.say(&[(Look::Faint, server)])?;
         }
-        let models = &setup.wire.models;
-        let writer = models.summary.as_ref().unwrap_or(&models.main);
-        let asking = format!("asking {} for a summary …", writer.name);
-        term.say(&[(Look::Faint, asking)])?;
         let client = Arc::new(run::client(&start)?);
         let agent = Agent::new(setup, client, Toolbox::new());
         let cancel = CancellationToken::new();
         let mut signals = stop::watch("stopped; nothing was changed".to_owned())?;
         let mut signal = None;
+        let mut events = agent.events();
         let mut work = std::pin::pin!(agent.compact_by_hand(recorder, order, &cancel));
         let done = loop {
             tokio::select! {
@@ -279,11 +282,36 @@ fn ask(
                     signal.get_or_insert(exit);
                     cancel.cancel();
                 }
+                Some(progress) = events.next() => tell(&progress, term)?,
                 done = &mut work => break done,
             }
         };
+        while let Some(Some(progress)) = events.next().now_or_never() {
+            tell(&progress, term)?;
+        }
         done.map_err(|error| failed(error, signal))
     })
+}
+
+/// Tells what happens while a model writes.
+fn tell(progress: &Progress, term: &mut Term) -> io::Result<()> {
+    let line = match progress {
+        // What is laid is what the report is about.
+        Progress::Compaction(Notice::Laid(_)) | Progress::Delta { .. } => return Ok(()),
+        Progress::Compaction(Notice::Planned(planned)) => notice::asks(planned),
+        Progress::Compaction(Notice::Failed(failed)) => format!("no summary: {}", failed.why),
+        Progress::Entry(entry) => {
+            // One that is not asked again ends as a notice.
+            let Event::Fault(fault) = &entry.event else {
+                return Ok(());
+            };
+            if fault.wait_ms.is_none() {
+                return Ok(());
+            }
+            brief::fault(entry.id, fault)
+        }
+    };
+    term.say(&[(Look::Faint, line)])
 }
 
 /// The settings of the run, with the models that write summaries as they are named now.

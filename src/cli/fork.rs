@@ -6,17 +6,19 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::address::Address;
+use undertext::compaction::by_hand::Report;
 use undertext::config::{self, Sections};
 use undertext::id::{EntryId, RunId, Span};
-use undertext::record::Clock;
 use undertext::record::fork::{Fork, ForkError, Forked};
+use undertext::record::{Clock, OnDamage, Recorder};
 use undertext::transcript::Parent;
 use undertext::view::View;
 
+use crate::cli::compacted::{self, How};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs, amount, brief, find};
+use crate::cli::{Process, RunArgs, SettingArgs, amount, brief, compact, find};
 
 /// `fork`
 #[derive(Debug, Args)]
@@ -33,6 +35,11 @@ pub(crate) struct ForkArgs {
                   [default: all of it]"
     )]
     pub(crate) at: Option<Place>,
+    #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "")]
+    #[arg(help = "Compact the fork at once, as this rule of your settings says \
+                  [default: compaction.default_rule]")]
+    pub(crate) compact: Option<String>,
     /// Call the fork this, where runs are listed
     #[arg(long, value_name = "TEXT", value_parser = super::title)]
     pub(crate) name: Option<String>,
@@ -59,6 +66,9 @@ pub(crate) struct Made {
     /// Blobs that its entries name and the parent does not have any more.
     #[serde(skip_serializing_if = "is_none")]
     lost_blobs: u64,
+    /// What its compaction came to, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compacted: Option<Report>,
     /// The model said its last word there: it goes on when somebody speaks.
     #[serde(skip)]
     answered: bool,
@@ -78,6 +88,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         .settings
         .sources(&process.environment, Sections::default());
     let settings = config::load(&sources)?;
+    let order = compact::order_named(&settings, args.compact.as_deref())?;
     let dir = settings.transcripts_dir(&process.environment)?;
     let found = find::read(&args.run, &args.settings, process, term)?;
     let view = &found.loaded.view;
@@ -99,7 +110,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         blobs,
         lost,
     } = forked.map_err(failed)?;
-    let made = Made {
+    let mut made = Made {
         run,
         transcript: storage.path().display().to_string(),
         parent,
@@ -107,15 +118,35 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         rounds: before.rounds().last().map_or(0, |round| round.number),
         blobs,
         lost_blobs: lost,
+        compacted: None,
         answered: !before.awaits_model(),
     };
+    if !args.json {
+        made.print(&before, term)?;
+    }
+    let mut refused = None;
+    if let Some(order) = order {
+        let mut recorder = Recorder::open(Box::new(storage), clock, OnDamage::Refuse)?;
+        let as_run = RunArgs {
+            resume: Some(run.to_string()),
+            settings: args.settings.clone(),
+            ..RunArgs::default()
+        };
+        match compact::carry_out(&order, &mut recorder, &as_run, process, term) {
+            Ok(report) if args.json => made.compacted = Some(report),
+            Ok(report) => {
+                let name = run.short();
+                compacted::show(&report, (Some(run), &name), How::Real, false, term)?;
+            }
+            // The fork is there all the same.
+            Err(failure) => refused = Some(failure),
+        }
+    }
     if args.json {
         let text = serde_json::to_string(&made).map_err(std::io::Error::from)?;
         term.print_json(&text)?;
-    } else {
-        made.print(&before, term)?;
     }
-    Ok(Exit::Done)
+    refused.map_or(Ok(Exit::Done), Err)
 }
 
 /// The last entry that is asked for: of a time the one before it, of all else its end.

@@ -103,14 +103,12 @@ impl Start {
 
 /// What is compacted before a run goes on.
 fn order(args: &RunArgs, settings: &Settings, taken_up: bool) -> Result<Option<Order>, Failure> {
-    match args.compact.as_deref() {
-        None => Ok(None),
-        Some(_) if !taken_up => Err(Failure::usage(
+    if args.compact.is_some() && !taken_up {
+        return Err(Failure::usage(
             "--compact goes with --resume or --continue: a new run has nothing to compact",
-        )),
-        Some("") => compact::order_by_rule(settings, None).map(Some),
-        Some(rule) => compact::order_by_rule(settings, Some(rule)).map(Some),
+        ));
     }
+    compact::order_named(settings, args.compact.as_deref())
 }
 
 /// What is said of variables that are meant as settings and are none.

@@ -108,19 +108,26 @@ fn job(purpose: &Purpose) -> Option<Job> {
 
 /// What comes next on the way to the text of a summary.
 pub fn gather(view: &View, job: &Job) -> Gathered {
-    climb(view, job, rungs(view))
+    climb(view, job, (rungs(view), usize::MAX))
 }
 
 /// The same for a person, who asks again whatever failed before: only the failures since they asked
 /// count.
 pub(crate) fn gather_by_hand(view: &View, job: &Job, failures: usize) -> Gathered {
-    climb(view, job, RUNGS.get(failures..).unwrap_or_default())
+    climb(
+        view,
+        job,
+        (RUNGS.get(failures..).unwrap_or_default(), failures),
+    )
 }
 
 /// A rung of the ladder: see [`RUNGS`].
 type Rung = (Role, u64, u64);
 
-fn climb(view: &View, job: &Job, rungs: &[Rung]) -> Gathered {
+/// The rungs that are left, and how many of the newest failures count.
+type Ladder<'a> = (&'a [Rung], usize);
+
+fn climb(view: &View, job: &Job, ladder: Ladder<'_>) -> Gathered {
     match verdict::newest(view, job.origin == Origin::User) {
         verdict::Newest::Waits => return Gathered::Waits,
         verdict::Newest::Failed { request, why } => return Gathered::Failed { request, why },
@@ -131,8 +138,8 @@ fn climb(view: &View, job: &Job, rungs: &[Rung]) -> Gathered {
         ([only], None) => {
             return text(view, only).map_or(Gathered::Unavailable, Gathered::Text);
         }
-        (texts, None) => combine(view, job, rungs, texts),
-        (texts, Some(span)) => summarize(view, job, rungs, (span, texts.len())),
+        (texts, None) => combine(view, job, ladder.0, texts),
+        (texts, Some(span)) => summarize(view, job, ladder, (span, texts.len())),
     };
     asked.map_or(Gathered::Unavailable, Gathered::Ask)
 }
@@ -229,16 +236,15 @@ fn rungs(view: &View) -> &'static [Rung] {
 fn summarize(
     view: &View,
     job: &Job,
-    rungs: &[Rung],
+    (rungs, failures): Ladder<'_>,
     (left, parts): (Span, usize),
 ) -> Option<Purpose> {
     let as_of = view.transcript().last()?.id;
     let models = &view.wire()?.models;
     let mut asks = rungs.iter().filter_map(|(role, clip, least)| {
         models.role(*role)?;
-        // The same request again would get the same reply; on the first rung nothing was tried yet.
-        let climbed = rungs.len() < RUNGS.len();
-        let tried = failed_clip(view, *role, left.from).filter(|_| climbed);
+        // The same request again would get the same reply.
+        let tried = failed_clip(view, *role, left.from, failures);
         let harder = |clip: &u64| tried.is_none_or(|tried| *clip < tried);
         let ask = |clip| Summarize {
             model: *role,
@@ -278,9 +284,10 @@ fn summarize(
 }
 
 /// How results were clipped when a model last failed on what begins here, in this pass.
-fn failed_clip(view: &View, role: Role, from: EntryId) -> Option<u64> {
+fn failed_clip(view: &View, role: Role, from: EntryId, failures: usize) -> Option<u64> {
     let texts = view.sought().texts().iter().rev();
-    let mut failed = texts.filter(|text| text.failed && text.span.from == from);
+    let failed = texts.filter(|text| text.failed).take(failures);
+    let mut failed = failed.filter(|text| text.span.from == from);
     failed.find_map(|text| match &text.purpose {
         Purpose::Summary(ask) => (ask.model == role).then_some(ask.clip),
         Purpose::Combine(_) | Purpose::Round | Purpose::Repair { .. } => None,

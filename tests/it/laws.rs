@@ -120,32 +120,13 @@ proptest! {
     /// Law 5.
     #[test]
     fn a_request_begins_as_the_one_before_it(Written(entries) in lifelike()) {
-        let mut view = View::default();
-        let mut before: Option<String> = None;
-        for entry in &entries {
-            view.take(Arc::clone(entry));
-            if let Event::Overlay(_) | Event::Retract(_) | Event::Setup(_) = &entry.event {
-                before = None;
-            }
-            if view.may_ask() {
-                let now = parts(&view.body(&Purpose::Round).unwrap().bytes);
-                if let Some(before) = before {
-                    let more = now.strip_prefix(&before);
-                    let whole = more.is_some_and(|more| more.is_empty() || more.starts_with(','));
-                    prop_assert!(whole, "{before}\nis not the beginning of\n{now}");
-                }
-                before = Some(now);
-            }
-        }
+        begins_as_before(&entries)?;
     }
 
     /// Law 6.
     #[test]
     fn a_retracted_overlay_reads_as_a_note(Written(entries) in any_kind()) {
-        let noted = with_notes(&entries);
-        let (with, without) = (view(&entries), view(&noted));
-        prop_assert_eq!(with.messages(), without.messages());
-        prop_assert_eq!(with.body(&Purpose::Round), without.body(&Purpose::Round));
+        reads_as_notes(&entries)?;
     }
 
     /// Law 11, for what we write.
@@ -198,6 +179,37 @@ pub(crate) fn can_be_recalled(view: &View) -> Result<(), TestCaseError> {
             Message::User { .. } => {}
         }
     }
+    Ok(())
+}
+
+/// Law 5, of these entries.
+pub(crate) fn begins_as_before(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
+    let mut view = View::default();
+    let mut before: Option<String> = None;
+    for entry in entries {
+        view.take(Arc::clone(entry));
+        if let Event::Overlay(_) | Event::Retract(_) | Event::Setup(_) = &entry.event {
+            before = None;
+        }
+        if view.may_ask() {
+            let now = parts(&view.body(&Purpose::Round).unwrap().bytes);
+            if let Some(before) = before {
+                let more = now.strip_prefix(&before);
+                let whole = more.is_some_and(|more| more.is_empty() || more.starts_with(','));
+                prop_assert!(whole, "{before}\nis not the beginning of\n{now}");
+            }
+            before = Some(now);
+        }
+    }
+    Ok(())
+}
+
+/// Law 6, of these entries.
+pub(crate) fn reads_as_notes(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
+    let noted = with_notes(entries);
+    let (with, without) = (view(entries), view(&noted));
+    prop_assert_eq!(with.messages(), without.messages());
+    prop_assert_eq!(with.body(&Purpose::Round), without.body(&Purpose::Round));
     Ok(())
 }
 

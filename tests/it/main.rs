@@ -55,6 +55,8 @@ mod hooks;
 #[cfg(test)]
 mod by_hand;
 #[cfg(test)]
+mod ordered;
+#[cfg(test)]
 mod recalled;
 #[cfg(test)]
 mod regretted;

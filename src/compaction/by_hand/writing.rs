@@ -67,7 +67,11 @@ pub(super) fn summary(
         (None, Some(written)) => (written.text.clone(), written.parts.clone(), written.depth),
         (None, None) => (expected(view, sizes, span), Vec::new(), 1),
     };
-    let carry = carry(view, sizes, span, &text, &[]);
+    let mut carry = carry(view, sizes, span, &text, &[]);
+    if is_expected {
+        // What a text leaves out is not known before it is there.
+        carry.survival.clear();
+    }
     let summary = Summary {
         span,
         text,

@@ -132,7 +132,7 @@ fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
     let verified = place.run(&["replay", "--verify", path.to_str().unwrap()]);
     insta::assert_snapshot!(place.plain(&(said + &verified.out)), @"
     model: offline, a script in this program and no LLM
-    asking offline for a summary …
+    asking offline for a summary of rounds 11 to 12 (about 455 tokens)
     run RUN: 5,935 → 5,474 tokens, 7 % less
     rounds 1–10 summarised before · 11–12 summarised · 13–15 kept
 
@@ -165,10 +165,10 @@ fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
 fn a_summary_that_cannot_be_had_changes_nothing() {
     let place = Place::new();
     let path = golden(&place);
-    let refusal = || Answer::Status(401, r#"{"error":{"message":"no such key"}}"#);
+    let refusal = Answer::Status(401, r#"{"error":{"message":"no such key"}}"#);
     let mut said = String::new();
     for (code, provider) in [
-        (4, Provider::new([refusal(), refusal()])),
+        (4, Provider::new([refusal])),
         (1, Provider::new([says(""), says(" ")])),
     ] {
         let words = format!("--focus x --from start -m m --base-url {}", provider.url);
@@ -178,10 +178,14 @@ fn a_summary_that_cannot_be_had_changes_nothing() {
     }
     insta::assert_snapshot!(place.plain(&said), @"
     server: http://HOST/v1 (no key)
-    asking m for a summary …
+    asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
+    no summary: auth: no such key
     undertext: no summary could be had, so nothing was changed: auth: no such key
     server: http://HOST/v1 (no key)
-    asking m for a summary …
+    asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
+    no summary: empty
+    asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
+    no summary: empty
     undertext: no summary could be had, so nothing was changed: empty
     ");
     let shown = place.run(&["show", "--json", path.to_str().unwrap()]).out;
@@ -285,8 +289,9 @@ fn a_run_is_compacted_before_it_goes_on() {
     let more = ["--compact=heavy", "And now?"];
     let ran = place.ask(&provider, &[&resume[..], &more].concat());
     assert_eq!((ran.code, ran.out.as_str()), (0, "All done.\n"), "{ran:?}");
-    let lines: Vec<&str> = ran.err.lines().filter(|line| line.contains("e7")).collect();
-    insta::assert_snapshot!(place.plain(&lines.join("\n")), @"user e76: 5,934 → 5,405 tokens, summary of e52–e60 (by hand, rule heavy)");
+    let about = |line: &&str| line.starts_with("compact");
+    let lines: Vec<&str> = ran.err.lines().filter(about).collect();
+    insta::assert_snapshot!(place.plain(&lines.join("\n")), @"compacted (user): [summary + 11 entries] → [2 summaries + 7 entries], 5,934 → 5,405 tokens, 1 overlay");
     let (_, asked) = (provider.body(), provider.body());
     assert!(String::from_utf8(asked).unwrap().contains("In short."));
 
@@ -319,4 +324,42 @@ fn tools_that_were_pruned_stay_out_until_they_are_named() {
     };
     insta::assert_snapshot!(tools(&[]), @"Bash Read Edit Grep Glob Compact Recall TodoWrite");
     insta::assert_snapshot!(tools(&["--tools", "Read,Write"]), @"Read Write");
+}
+
+#[test]
+fn a_fork_may_be_compacted_at_once() {
+    let place = Place::new();
+    let path = golden(&place);
+    let before = fs::read(&path).unwrap();
+    let fork = |more: &[&str]| {
+        let line = ["fork", path.to_str().unwrap(), "--at", "r9"];
+        place.run(&[&line[..], more].concat())
+    };
+    let ran = fork(&["--compact"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let id = crate::cli::ran_id(&place.transcripts()[0]);
+    insta::assert_snapshot!(place.plain(&ran.out).replace(&id, "RUN"), @"
+    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+      forked from      00000001 at e47, after 9 rounds
+      not taken over   5 blobs: lost to the parent as well
+      next request     15,198 tokens, 108 % of 14,000
+      to go on         undertext run --resume RUN
+    run RUN: 15,198 → 12,351 tokens, 18 % less
+    rounds 1–6 tools stripped · 7–9 kept
+
+      e48 strip-tools  15,198 → 12,351  13 results in rounds 1 to 6
+      strip-reasoning: nothing worth hiding in rounds 1 to 6
+
+    to undo: undertext undo RUN
+    ");
+    let told = fork(&["--compact=light", "--json"]);
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["compacted"]["planned"], 0);
+    let refused = fork(&["--compact=none"]);
+    assert_eq!(
+        (refused.code, place.transcripts().len()),
+        (2, 2),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
