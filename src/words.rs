@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crate::exchange::Status;
 use crate::id::{CallId, EntryId, Span};
+use crate::overlay::Author;
 
 /// The result of a call that has none: it was started and nobody knows what became of it.
 pub const INTERRUPTED: &str = "interrupted, effect unknown";
@@ -226,7 +227,13 @@ pub fn attachment_hidden(name: &str, chars: usize) -> String {
 }
 
 /// A summary as it is read: heading, text, end.
-pub fn summary(span: Span, rounds: Option<(u32, u32)>, overlay: EntryId, text: &str) -> String {
+pub fn summary(
+    span: Span,
+    rounds: Option<(u32, u32)>,
+    overlay: EntryId,
+    text: &str,
+    by: Author,
+) -> String {
     let entries = match span.entries() {
         1 => "1 entry".to_owned(),
         entries => format!("{entries} entries"),
@@ -236,10 +243,15 @@ pub fn summary(span: Span, rounds: Option<(u32, u32)>, overlay: EntryId, text: &
         Some((first, last)) => format!(", rounds {first} to {last}"),
         None => String::new(),
     };
+    let whose = match by {
+        Author::User => "The user wrote this summary in place of older entries.",
+        Author::Model | Author::Rules => {
+            "The runtime made this summary in place of older entries; it is not from the user."
+        }
+    };
     format!(
         "[CONVERSATION HISTORY SUMMARY - {entries}{rounds}, overlay {overlay}]\n\
-         The runtime made this summary in place of older entries; it is not from the user. Recall \
-         {overlay} shows what it covers.\n\n\
+         {whose} Recall {overlay} shows what it covers.\n\n\
          {text}\n\
          [END SUMMARY - Recent conversation continues below]"
     )

@@ -6,6 +6,7 @@ use crate::agent::{Agent, AgentError};
 use crate::compaction::Plan;
 use crate::compaction::by_hand::{self, Order, Refused, Report, Wanted, Written};
 use crate::compaction::gather::{Gathered, Job, gather_by_hand};
+use crate::compaction::hooks::{self, Question};
 use crate::compaction::notice::{Failed, Laid, Notice, Shape};
 use crate::overlay::Origin;
 use crate::record::{RecordError, Recorder};
@@ -26,6 +27,12 @@ pub enum ByHandError {
         why: String,
         /// The class of the fault, if there was no reply.
         class: Option<FaultClass>,
+    },
+    /// The hook before a pass forbids it.
+    #[error("the hook before compaction forbids it, so nothing was changed: {why}")]
+    Vetoed {
+        /// Why, in its words.
+        why: String,
     },
     /// It was stopped before the summary was there.
     #[error("stopped before the summary was there; nothing was changed")]
@@ -54,8 +61,9 @@ impl Agent {
         let mut plan = by_hand::plan(recorder.view(), &resolved, None)?;
         if let Some(wanted) = plan.wanted() {
             let wanted = wanted.clone();
+            let keep = self.consult(recorder, &wanted, cancel).await?;
             self.settle(recorder, order)?;
-            let written = self.write(recorder, wanted, cancel).await?;
+            let written = self.write(recorder, wanted, keep, cancel).await?;
             plan = by_hand::plan(recorder.view(), &resolved, Some(&written))?;
         }
         let (first, before) = (
@@ -71,6 +79,35 @@ impl Agent {
             }
         }
         Ok(report)
+    }
+
+    /// Asks the hook before a pass, where there are hands to run it, and returns the texts that must be
+    /// kept.
+    async fn consult(
+        &self,
+        recorder: &mut Recorder,
+        wanted: &Wanted,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, ByHandError> {
+        let policy = recorder.view().policy();
+        let asks = policy.is_some_and(|policy| policy.compaction.hooks.before.is_some());
+        let strategies = vec!["summarize".to_owned()];
+        let question = Question::new(recorder.view(), Origin::User, wanted.span, strategies);
+        let Some(question) = question.filter(|_| asks && self.hands.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let focus = wanted.focus.clone();
+        let question = Question { focus, ..question };
+        self.hook_before(recorder, &question, cancel).await?;
+        if cancel.is_cancelled() {
+            return Err(ByHandError::Cancelled);
+        }
+        match hooks::vetoed(recorder.view()) {
+            Some(why) => Err(ByHandError::Vetoed {
+                why: why.to_owned(),
+            }),
+            None => Ok(hooks::keep(recorder.view())),
+        }
     }
 
     /// Records which models are asked, and what they are told, if that changed. The rest of the settings
@@ -108,13 +145,14 @@ impl Agent {
         &self,
         recorder: &mut Recorder,
         wanted: Wanted,
+        keep: Vec<String>,
         cancel: &CancellationToken,
     ) -> Result<Written, ByHandError> {
         let job = Job {
             origin: Origin::User,
             span: wanted.span,
             focus: wanted.focus,
-            keep: Vec::new(),
+            keep,
         };
         let (mut failures, mut last) = (0, "no model can read what it covers".to_owned());
         loop {
@@ -171,6 +209,7 @@ impl Agent {
                         text: text.text,
                         parts: text.parts,
                         depth: 1,
+                        keep: job.keep,
                     });
                 }
                 Gathered::Unavailable => {

@@ -1,6 +1,7 @@
 //! `compact`: parts of a run are hidden from the model by hand, or summed up.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,12 +12,14 @@ use undertext::agent::{Agent, ByHandError, Progress};
 use undertext::compaction::by_hand::{self, Order, Report, Strategy, Work};
 use undertext::compaction::notice::Notice;
 use undertext::config::{self, Sections, Settings};
+use undertext::hands::{Hands, Workspace};
 use undertext::id::EntryId;
 use undertext::profile;
 use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
-use undertext::setup::Setup;
+use undertext::setup::{Hooks, Setup};
 use undertext::tools::Toolbox;
 use undertext::transcript::{Event, FaultClass};
+use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
 use crate::cli::exit::{Exit, Failure};
@@ -269,7 +272,11 @@ fn ask(
             term.say(&[(Look::Faint, server)])?;
         }
         let client = Arc::new(run::client(&start)?);
-        let agent = Agent::new(setup, client, Toolbox::new());
+        let mut agent = Agent::new(setup, client, Toolbox::new());
+        // Hooks act where the run does.
+        if let Some(site) = site(recorder.view(), &start, process)? {
+            agent = agent.with_hands(Hands::in_process(site));
+        }
         let cancel = CancellationToken::new();
         let mut signals = stop::watch("stopped; nothing was changed".to_owned())?;
         let mut signal = None;
@@ -291,6 +298,19 @@ fn ask(
         }
         done.map_err(|error| failed(error, signal))
     })
+}
+
+/// Where the hooks of a run act; `None` if it has none.
+fn site(view: &View, start: &Start, process: &Process) -> Result<Option<Workspace>, Failure> {
+    let hooks = view.policy().map(|policy| &policy.compaction.hooks);
+    let run = view.transcript().get(EntryId::FIRST);
+    let run = run.filter(|_| hooks.is_some_and(|hooks| *hooks != Hooks::default()));
+    let Some(Event::Run(run)) = run.map(|entry| &entry.event) else {
+        return Ok(None);
+    };
+    let site = run::site(Path::new(&run.workspace), start, process);
+    let site = site.map_err(|error| Failure::new(Exit::Usage, error))?;
+    Ok(Some(site))
 }
 
 /// Tells what happens while a model writes.
@@ -355,6 +375,7 @@ pub(super) fn failed(error: ByHandError, signal: Option<Exit>) -> Failure {
                 | FaultClass::Local,
             ) => Exit::Provider,
         },
+        ByHandError::Vetoed { .. } => Exit::Unfinished,
         ByHandError::Cancelled => signal.unwrap_or(Exit::Interrupted),
         ByHandError::Record(_) => Exit::Transcript,
     };

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
 use undertext::compaction::by_hand::{self, Order};
 use undertext::config::{self, Settings};
-use undertext::hands::{self, Hands, Workspace};
+use undertext::hands::{self, Hands, Workspace, WorkspaceError};
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
@@ -290,17 +290,26 @@ fn agent(
         toolbox = toolbox.without(there).map_err(toolbox::unknown)?;
         setup.policy.pruned.clone_from(pruned);
     }
-    let variables = process.environment.iter();
-    let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    let environment = hands::allowed(variables, &start.environment);
-    let home = start::home(&process.environment);
-    let site = Workspace::open(workspace, home.as_deref(), environment);
+    let site = site(workspace, start, process);
     let hands = Hands::in_process_with(site.map_err(|e| usage(e.into()))?, own);
     if workspace.join("config.yaml").exists() {
         remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
     }
     let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
     Ok((agent, remarks))
+}
+
+/// Where tools and hooks act, and with which variables.
+pub(super) fn site(
+    workspace: &Path,
+    start: &Start,
+    process: &Process,
+) -> Result<Workspace, WorkspaceError> {
+    let variables = process.environment.iter();
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    let environment = hands::allowed(variables, &start.environment);
+    let home = start::home(&process.environment);
+    Workspace::open(workspace, home.as_deref(), environment)
 }
 
 /// Who asks the server.

@@ -1,6 +1,8 @@
 //! Summaries: which span the next one covers, and what it becomes.
 //!
-//! Automatic summaries stand side by side as bands, each covering what came since the last one.
+//! Automatic summaries stand side by side as bands, each covering what came since the last one. What
+//! stands raw before the last one, because a person summed up later rounds or took a summary back, is
+//! covered when nothing newer can be.
 
 use crate::compaction::carry::carry;
 use crate::compaction::gather::{Job, Text};
@@ -8,8 +10,37 @@ use crate::id::{EntryId, Span};
 use crate::overlay::{Author, Layer, Summary};
 use crate::view::{Sizes, View};
 
-/// The span of the next automatic summary: what came since the last one, up to the tail.
+/// The span of the next automatic summary.
 pub fn span(view: &View, sizes: &Sizes) -> Option<Span> {
+    newest(view, sizes).or_else(|| gap(view, sizes))
+}
+
+/// What stands raw before a summary and is worth one of its own: the oldest of it.
+fn gap(view: &View, sizes: &Sizes) -> Option<Span> {
+    let mut covered = view.working().task.unwrap_or_default();
+    for band in view.summaries() {
+        let next = band.summary.span;
+        if let Some(raw) = raw(view, covered, next.from)
+            && view.tokens_between(raw) > sizes.summary
+        {
+            return Some(raw);
+        }
+        covered = covered.max(next.to);
+    }
+    None
+}
+
+/// The closed rounds between two entries, with what was said among them.
+fn raw(view: &View, after: EntryId, before: EntryId) -> Option<Span> {
+    let from = view.next_begin(after).filter(|from| *from < before)?;
+    let rounds = view.rounds().within(Span::new(from, before));
+    let ends = rounds.iter().rev().filter_map(|round| round.span());
+    let last = ends.map(|span| span.to).find(|last| *last < before)?;
+    Some(Span::new(from, last))
+}
+
+/// What came since the last summary, up to the tail.
+fn newest(view: &View, sizes: &Sizes) -> Option<Span> {
     let from = view.next_begin(boundary(view))?;
     let newest = view.rounds().answered()?;
     // Whatever the model has not seen yet stays, and so does the round before it.

@@ -179,7 +179,8 @@ impl View {
             .first()
             .zip(rounds.last())
             .map(|(first, last)| (first.number, last.number));
-        Some(words::summary(summary.span, rounds, id, &summary.text))
+        let text = &summary.text;
+        Some(words::summary(summary.span, rounds, id, text, summary.by))
     }
 
     /// What a summary carries, as one text; `None` if nothing of it exists.

@@ -129,6 +129,7 @@ fn give(draft: &mut Draft, order: &Order, text: &str) -> Result<(by_hand::Plan, 
             text: text.to_owned(),
             parts: Vec::new(),
             depth: 1,
+            keep: Vec::new(),
         };
         plan = by_hand::plan(&view, &resolved, Some(&written))?;
         assert_eq!(plan.wanted(), None);

@@ -7,16 +7,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use undertext::agent::{Agent, Task};
-use undertext::compaction::superseded;
+use undertext::compaction::{summary, superseded};
 use undertext::exchange::{Effect, Hint, Supersession, ToolMeta};
+use undertext::id::Span;
 use undertext::model::{Fault, Reply, Script, Scripted};
-use undertext::overlay::{Author, Layer};
-use undertext::record::MemoryStorage;
+use undertext::overlay::{Author, Carry, Layer, Summary};
+use undertext::record::{Clock, MemoryStorage};
 use undertext::setup::{OnFailure, Policy, Role};
 use undertext::tools::{Outcome, Toolbox, typed};
-use undertext::transcript::{Entry, Event, FaultClass, Note, Purpose, Reason};
+use undertext::transcript::{Entry, Event, FaultClass, Note, Purpose, Reason, Speaker};
 use undertext::view::View;
 
+use crate::draft::Draft;
 use crate::scene;
 
 /// The arguments of a tool that reads a range of a file.
@@ -332,4 +334,40 @@ fn compact_is_granted_when_it_pays() {
     tool: the model asked, focus: the parser
     50.1: Not now: the last summary is 4 rounds old; compaction pays again after 5. Go on.
     "#);
+}
+
+/// A summary by hand in the middle leaves what is older standing raw: it is covered once nothing newer
+/// can be.
+#[test]
+fn what_stands_raw_before_a_summary_is_covered_as_well() {
+    let mut draft = Draft::default();
+    draft.push(Event::Run(scene::run(&Clock::fixed(scene::BEGIN))));
+    draft.push(Event::Setup(Box::new(scene::setup(
+        8_000,
+        Policy::default(),
+    ))));
+    draft.user(Speaker::Task, "Go.");
+    let rounds: Vec<Span> = (0..6)
+        .map(|_| {
+            let request = draft.request(Purpose::Round);
+            let last = draft.response(request, &"It goes on. ".repeat(200), &[], &[]);
+            Span::new(request, last)
+        })
+        .collect();
+    let due = |draft: &Draft| {
+        let view = View::of(draft.entries().iter().cloned());
+        summary::span(&view, &view.sizes().unwrap())
+    };
+    assert_eq!(due(&draft), Some(Span::new(rounds[0].from, rounds[3].to)));
+    let middle = Span::new(rounds[2].from, rounds[4].to);
+    draft.overlay(Layer::Summary(Summary {
+        span: middle,
+        text: "What was said.".to_owned(),
+        by: Author::User,
+        focus: None,
+        parts: Vec::new(),
+        depth: 1,
+        carry: Carry::default(),
+    }));
+    assert_eq!(due(&draft), Some(Span::new(rounds[0].from, rounds[1].to)));
 }

@@ -388,9 +388,9 @@ fn result_is_recalled(
 }
 
 fn summary_is_recalled(transcript: &Transcript, text: &str) -> Result<(), TestCaseError> {
-    let heading = "it is not from the user. ";
-    let named = text
-        .split_once(heading)
+    let says = text.lines().nth(1).unwrap_or_default();
+    let named = says
+        .split_once(". ")
         .and_then(|(_, after)| handle(after)?.parse().ok());
     let entry = named.and_then(|id| transcript.get(EntryId(id)));
     let Some(Event::Overlay(overlay)) = entry.map(|entry| &entry.event) else {

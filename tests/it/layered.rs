@@ -171,7 +171,7 @@ fn a_summary_by_hand_over_a_part_of_another() {
     {"role":"system","content":"You are a careful worker."},
     {"role":"user","content":"Mend the parser.\n\n[attachment notes.txt, text/plain]\nIt fails on \"\\u\".\nSince May."},
     {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 7 entries, rounds 1 to 2, overlay 20]\nThe runtime made this summary in place of older entries; it is not from the user. Recall 20 shows what it covers.\n\nThe tests failed; src/parse.rs was changed.\n[END SUMMARY - Recent conversation continues below]"},
-    {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 9 entries, rounds 2 to 4, overlay 21]\nThe runtime made this summary in place of older entries; it is not from the user. Recall 21 shows what it covers.\n\nI changed the parser, and it holds.\n[END SUMMARY - Recent conversation continues below]"},
+    {"role":"user","content":"[CONVERSATION HISTORY SUMMARY - 9 entries, rounds 2 to 4, overlay 21]\nThe user wrote this summary in place of older entries. Recall 21 shows what it covers.\n\nI changed the parser, and it holds.\n[END SUMMARY - Recent conversation continues below]"},
     {"role":"user","content":"[CARRIED OVER - the runtime shows this again from what is summarized above]\n\n[call 15.1, TodoWrite {\"todos\":[{\"content\":\"test\",\"status\":\"pending\"}]}]\nNoted: 1 todo, 1 pending.\n\nWorking state, from the record (Recall with a handle shows the call):\n- failed when it last ran: cargo test (exit 101, 5.2)\n- file changed: src/parse.rs (9.1)"},
     {"role":"assistant","content":"It is mended.","reasoning_content":"why"},
     {"role":"user","content":"Now add a test."}]}

@@ -25,6 +25,8 @@ pub struct Written {
     pub parts: Vec<Part>,
     /// How often the oldest of it was summarised.
     pub depth: u32,
+    /// What it had to keep, word for word.
+    pub keep: Vec<String>,
 }
 
 /// What a summary stage comes to.
@@ -67,7 +69,9 @@ pub(super) fn summary(
         (None, Some(written)) => (written.text.clone(), written.parts.clone(), written.depth),
         (None, None) => (expected(view, sizes, span), Vec::new(), 1),
     };
-    let mut carry = carry(view, sizes, span, &text, &[]);
+    let keep = written.map(|written| written.keep.as_slice());
+    let keep = keep.unwrap_or_default();
+    let mut carry = carry(view, sizes, span, &text, keep);
     if is_expected {
         // What a text leaves out is not known before it is there.
         carry.survival.clear();

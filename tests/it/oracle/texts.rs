@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use undertext::exchange::{Status, ToolCall, ToolResult};
 use undertext::id::{CallId, EntryId};
-use undertext::overlay::{Form, Stub, Summary};
+use undertext::overlay::{Author, Form, Stub, Summary};
 use undertext::transcript::{Event, Speaker, User};
 
 use super::{Past, placed};
@@ -93,10 +93,14 @@ impl Past<'_> {
             [first, .., last] => format!("rounds {first} to {last}, "),
         };
         let text = &summary.text;
+        let whose = if summary.by == Author::User {
+            "The user wrote this summary in place of older entries."
+        } else {
+            "The runtime made this summary in place of older entries; it is not from the user."
+        };
         format!(
             "[CONVERSATION HISTORY SUMMARY - {size}, {rounds}overlay {id}]\n\
-             The runtime made this summary in place of older entries; it is not from the user. \
-             Recall {id} shows what it covers.\n\n\
+             {whose} Recall {id} shows what it covers.\n\n\
              {text}\n\
              [END SUMMARY - Recent conversation continues below]"
         )
