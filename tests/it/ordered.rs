@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Task};
 use undertext::compaction::by_hand::{Order, Report, Strategy, Work};
 use undertext::exchange::Ending;
+use undertext::hands::{Hands, Workspace};
 use undertext::model::{Ask, Fault, Reply, Script, Scripted};
 use undertext::overlay::Layer;
 use undertext::record::{MemoryStorage, Recorder};
@@ -242,4 +243,50 @@ fn what_was_stopped_is_not_the_loops_to_wait_for() {
     summary of (1, 3), 0 parts, by Model: "What was read."
     "#);
     assert_eq!(done.unwrap().laid, 1);
+}
+
+/// The hook of the run is asked before a model is, and what it wants kept is asked for and listed.
+#[test]
+fn the_hook_is_asked_before_a_summary_by_hand() {
+    let place = tempfile::tempdir().unwrap();
+    let told = |answer: &str| {
+        let (agent, mut recorder) = after(6, 400_000, |_, _| Ok(Reply::text("What was read.")));
+        let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let workspace = Workspace::open(place.path(), None, environment).unwrap();
+        let mut setup = recorder.view().setup().unwrap().clone();
+        setup.policy.compaction.hooks.before = Some(format!("cat > question; echo '{answer}'"));
+        recorder.record(Event::Setup(Box::new(setup))).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let done = runtime.block_on(async {
+            let agent = agent.with_hands(Hands::in_process(workspace));
+            let (order, cancel) = (summarize(), CancellationToken::new());
+            agent.compact_by_hand(&mut recorder, &order, &cancel).await
+        });
+        (done, recorder)
+    };
+    let (done, recorder) = told(r#"{"veto": true, "reason": "the tests run"}"#);
+    insta::assert_snapshot!(
+        done.unwrap_err(),
+        @"the hook before compaction forbids it, so nothing was changed: the tests run"
+    );
+    assert!(recorder.view().overlays().is_empty());
+    let question = std::fs::read_to_string(place.path().join("question")).unwrap();
+    assert!(question.contains(r#""origin":"user""#), "{question}");
+
+    let (done, recorder) = told(r#"{"keep": ["port 8042"]}"#);
+    assert_eq!(done.unwrap().laid, 1);
+    let laid = recorder.view().summaries()[0];
+    assert!(laid.summary.carry.survival.contains("port 8042"));
+    let asked = recorder.view().transcript().entries().iter();
+    let asks = |entry: &&Arc<Entry>| match &entry.event {
+        Event::Request(request) => match &request.purpose {
+            Purpose::Summary(ask) => ask.keep == ["port 8042"],
+            _ => false,
+        },
+        _ => false,
+    };
+    assert_eq!(asked.filter(asks).count(), 1);
 }
