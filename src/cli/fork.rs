@@ -41,7 +41,7 @@ pub(crate) struct ForkArgs {
                   [default: compaction.default_rule]")]
     pub(crate) compact: Option<String>,
     /// Call the fork this, where runs are listed
-    #[arg(long, value_name = "TEXT", value_parser = super::title)]
+    #[arg(long, value_name = "TEXT", value_parser = crate::cli::run_args::title)]
     pub(crate) name: Option<String>,
     /// Write a JSON object
     #[arg(long)]
