@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::compaction::verdict;
 use crate::id::{EntryId, Span};
-use crate::overlay::{Origin, Part};
+use crate::overlay::{Layer, Origin, Part};
 use crate::setup::Role;
 use crate::transcript::{Combine, Purpose, Source, Summarize};
 use crate::view::{self, View};
@@ -76,12 +76,19 @@ pub struct Text {
 pub fn active(view: &View) -> Option<Job> {
     let ledger = view.ledger();
     let asked = ledger.round_asked.map(|(round, _)| round);
-    let settled = asked.max(ledger.overlay).unwrap_or_default();
+    // A merge only makes room: the run may have been killed before the summary was laid.
+    let laid = ledger.overlay.filter(|overlay| !is_merge(view, *overlay));
+    let settled = asked.max(laid).unwrap_or_default();
     let texts = view.sought().texts().iter().rev();
     let mut jobs = texts
         .take_while(|text| text.request > settled)
         .filter_map(|text| job(&text.purpose));
     jobs.next().filter(|job| job.origin != Origin::User)
+}
+
+fn is_merge(view: &View, overlay: EntryId) -> bool {
+    let layer = view.overlay(overlay).map(|overlay| &overlay.layer);
+    matches!(layer, Some(Layer::Summary(summary)) if summary.is_merge())
 }
 
 /// The summary that a request is a step to; `None` if it is to replace other summaries.

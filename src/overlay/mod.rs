@@ -156,6 +156,13 @@ pub struct Summary {
     pub carry: Carry,
 }
 
+impl Summary {
+    /// Whether it stands in the place of other summaries, and sums up nothing that came since them.
+    pub fn is_merge(&self) -> bool {
+        self.parts.iter().any(|part| part.overlay.is_some())
+    }
+}
+
 fn one() -> u32 {
     1
 }

@@ -190,12 +190,15 @@ impl Ledger {
                     self.recovered = Some(entry.id);
                     self.recoveries += u32::from(overlay.pass == entry.id);
                 }
-                if matches!(overlay.layer, Layer::Summary(_)) {
-                    if overlay.origin == Origin::Tool {
-                        self.tool_summary = Some(entry.id);
-                    }
+                if let Layer::Summary(summary) = &overlay.layer {
                     self.summary_failures = 0;
-                    self.summary_round = rounds.last().map(|round| round.number);
+                    // One that makes room for the summary that was asked for is not that yet.
+                    if !summary.is_merge() {
+                        if overlay.origin == Origin::Tool {
+                            self.tool_summary = Some(entry.id);
+                        }
+                        self.summary_round = rounds.last().map(|round| round.number);
+                    }
                 }
                 self.pass_failures = 0;
                 if overlay.origin != Origin::Micro {

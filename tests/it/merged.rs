@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
+use undertext::compaction::{Plan, plan};
 use undertext::id::{EntryId, Span};
 use undertext::model::Reply;
 use undertext::overlay::{Author, Carry, Layer, Origin, Summary};
@@ -351,4 +352,39 @@ fn a_model_that_fails_may_stop_the_run() {
     Summary reads e4–e42, clip 1000
     failed: auth: no
     ");
+}
+
+/// Killed behind the merge of a pass, the run lays the summary that the merge made room for: its text
+/// was paid for, and a merge is no summary of what came since.
+#[test]
+fn a_pass_that_was_killed_behind_its_merge_goes_on() {
+    let mut policy = policy();
+    policy.compaction.auto.min_rounds = 5;
+    let mut desk = Desk::new(desk::setup(12_000, Some(60_000), policy));
+    let answers = replies(2800, 2400);
+    'killed: loop {
+        desk.round(1900);
+        loop {
+            match plan(&desk.view, scene::BEGIN) {
+                None => break,
+                Some(Plan::Ask(purpose)) => {
+                    desk.ask(&purpose);
+                    desk.answer(&answers);
+                }
+                Some(Plan::Lay(pass)) => {
+                    let first = desk.view.transcript().next_id();
+                    for draft in pass.drafts {
+                        desk.lay(pass.origin, draft.rule, first, draft.layer);
+                        if draft.rule == "merge" {
+                            break 'killed;
+                        }
+                    }
+                }
+                Some(plan @ (Plan::Failed { .. } | Plan::Stop)) => panic!("{plan:?}"),
+            }
+        }
+    }
+    desk.said.clear();
+    assert!(desk.compact(&answers));
+    assert_snapshot!(desk.said, @"129: summary e82–e114 by a model, depth 1");
 }
