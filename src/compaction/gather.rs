@@ -189,9 +189,7 @@ fn serves(purpose: &Purpose, wanted: &Job) -> bool {
 fn text(view: &View, found: &view::Text) -> Option<Text> {
     let reply = view.response(found.response?)?;
     let mut parts = Vec::new();
-    if let Purpose::Combine(combine) = &found.purpose {
-        leaves(view, combine, &mut parts);
-    }
+    leaves(view, found, &mut parts);
     Some(Text {
         request: found.request,
         text: reply.text.trim().to_owned(),
@@ -200,27 +198,42 @@ fn text(view: &View, found: &view::Text) -> Option<Text> {
 }
 
 /// The texts that were made from raw entries, and that a combined one was made of.
-fn leaves(view: &View, combine: &Combine, parts: &mut Vec<Part>) {
-    for source in &combine.of {
-        let Source::Response(response) = source else {
-            continue;
-        };
-        let texts = view.sought().texts().iter();
-        let mut texts = texts.filter(|text| text.response == Some(*response));
-        match texts.next().map(|text| (&text.purpose, text.span)) {
-            Some((Purpose::Combine(inner), _)) => leaves(view, inner, parts),
-            Some((_, span)) => parts.push(Part {
-                span,
-                response: Some(*response),
+fn leaves(view: &View, combined: &view::Text, parts: &mut Vec<Part>) {
+    for (response, text) in sources(view, combined) {
+        match &text.purpose {
+            Purpose::Combine(_) => leaves(view, text, parts),
+            Purpose::Summary(_) | Purpose::Round | Purpose::Repair { .. } => parts.push(Part {
+                span: text.span,
+                response: Some(response),
                 overlay: None,
                 text: view
-                    .source_text(*source)
+                    .source_text(Source::Response(response))
                     .map(|text| text.trim().to_owned())
                     .unwrap_or_default(),
             }),
-            None => {}
         }
     }
+}
+
+/// The texts that a combined one was made of, each by its reply; none of one that is not combined.
+/// What claims to be made of what came later, as no line of ours does, is not followed.
+fn sources<'a>(
+    view: &'a View,
+    combined: &'a view::Text,
+) -> impl Iterator<Item = (EntryId, &'a view::Text)> {
+    let of = match &combined.purpose {
+        Purpose::Combine(combine) => combine.of.as_slice(),
+        Purpose::Summary(_) | Purpose::Round | Purpose::Repair { .. } => &[],
+    };
+    of.iter().filter_map(move |source| {
+        let Source::Response(response) = source else {
+            return None;
+        };
+        let older = |text: &&view::Text| text.request < combined.request;
+        let mut texts = view.sought().texts().iter().take_while(older);
+        let text = texts.find(|text| text.response == Some(*response))?;
+        Some((*response, text))
+    })
 }
 
 /// Whether models failed so often that they are left alone until the view has grown.
@@ -362,18 +375,9 @@ fn combine(view: &View, job: &Job, rungs: &[Rung], texts: &[&view::Text]) -> Opt
 
 /// How often the oldest words of a text were combined.
 fn depth(view: &View, text: &view::Text) -> u32 {
-    let Purpose::Combine(combine) = &text.purpose else {
+    let Purpose::Combine(_) = &text.purpose else {
         return 0;
     };
-    let texts = view.sought().texts().iter();
-    let of = |text: &&view::Text| {
-        let sources = combine.of.iter();
-        let mut responses = sources.filter_map(|source| match source {
-            Source::Response(response) => Some(*response),
-            Source::Overlay(_) => None,
-        });
-        responses.any(|response| text.response == Some(response))
-    };
-    let depths = texts.filter(of).map(|text| depth(view, text));
+    let depths = sources(view, text).map(|(_, text)| depth(view, text));
     depths.max().unwrap_or(0) + 1
 }

@@ -14,7 +14,9 @@ use undertext::overlay::{Layer, Origin};
 use undertext::record::MemoryStorage;
 use undertext::setup::{Policy, Setup};
 use undertext::step::{self, Step};
-use undertext::transcript::{Entry, Event, FaultClass, Purpose, Reason, Summarize};
+use undertext::transcript::{
+    Combine, Entry, Event, FaultClass, Purpose, Reason, Source, Summarize,
+};
 use undertext::view::View;
 
 use crate::desk::{self, Desk};
@@ -449,4 +451,32 @@ fn in_parts(entry: &Entry) -> Option<usize> {
         },
         _ => None,
     }
+}
+
+/// No line of ours says so, but a text may claim to be combined of itself.
+#[test]
+fn a_text_that_is_made_of_itself_is_followed_once() {
+    let mut desk = run(20, 4000, 4000);
+    let job = job(&desk.view);
+    let at = desk.view.rounds().all()[9].span().unwrap().to;
+    let halves = [
+        Span::new(job.span.from, at),
+        Span::new(desk.view.next_begin(at).unwrap(), job.span.to),
+    ];
+    for span in halves {
+        let next = desk.view.transcript().next_id();
+        let asked = Combine {
+            focus: job.focus.clone(),
+            keep: job.keep.clone(),
+            whole: Some(job.span),
+            ..Combine::new(at, span, vec![Source::Response(next.next())])
+        };
+        let request = desk.request(Purpose::Combine(asked), Digest::of(b"a body"));
+        desk.record(Event::Response(Response {
+            text: "What was done.".to_owned(),
+            ..reply(request)
+        }));
+    }
+    let text = desk.gather(&job, &replies(100)).unwrap();
+    assert_eq!(text.parts, []);
 }
