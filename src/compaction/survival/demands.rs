@@ -36,13 +36,14 @@ const DEMANDING_PAIRS: [(&str, &str); 8] = [
     ("be", "sure"),
 ];
 
-/// The demands in a text, each once, in their order. Code, quotations and questions are passed over.
-pub(super) fn demands(text: &str) -> Vec<String> {
+/// The first demands in a text, each once, in their order. Code, quotations and questions are passed
+/// over.
+pub(super) fn demands(text: &str, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for paragraph in paragraphs(text) {
         for sentence in sentences(&paragraph) {
             let sentence = sentence.trim();
-            if is_demand(sentence) {
+            if found.len() < most && is_demand(sentence) {
                 let sentence = cut(sentence);
                 if !found.contains(&sentence) {
                     found.push(sentence);
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(demands(text).join(" | "), expected, "{text}");
+        assert_eq!(demands(text, 3).join(" | "), expected, "{text}");
     }
 
     #[test]
@@ -185,6 +186,10 @@ mod tests {
                 "",
             ),
             ("Never. Always.", ""),
+            (
+                "Do not a. Do not b. Do not a. Do not c. Do not d.",
+                "Do not a. | Do not b. | Do not c.",
+            ),
             (long.as_str(), format!("{cut}…").as_str()),
         ] {
             check(text, expected);

@@ -163,7 +163,7 @@ fn items(view: &View, span: Span, keep: &[String]) -> Vec<Item> {
         .filter_map(|entry| Some((*entry, view.user(*entry)?.text.as_str())))
         .collect();
     for (_, text) in &said {
-        for demand in demands::demands(text).into_iter().take(DEMANDS) {
+        for demand in demands::demands(text, DEMANDS) {
             add(&mut items, &demand.clone(), Item::Demand(demand));
         }
     }
@@ -171,7 +171,7 @@ fn items(view: &View, span: Span, keep: &[String]) -> Vec<Item> {
         add(&mut items, &needle.clone(), Item::Line(needle, line));
     }
     for (entry, text) in said {
-        for name in names::names(text).into_iter().take(NAMES) {
+        for name in names::names(text, NAMES) {
             add(&mut items, &name.clone(), Item::Name(entry, name));
         }
     }

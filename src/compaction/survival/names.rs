@@ -36,10 +36,14 @@ const UNITS: [&str; 26] = [
 /// Ends of ordinals, which are words.
 const ORDINALS: [&str; 4] = ["st", "nd", "rd", "th"];
 
-/// The names in a text, each once, in the order of their lines.
-pub(super) fn names(text: &str) -> Vec<String> {
+/// The first names in a text, each once, in the order of their lines.
+pub(super) fn names(text: &str, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
+        // A long text may hold thousands of them.
+        if found.len() >= most {
+            return;
+        }
         let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
         if CHARS.contains(&name.chars().count()) && !found.contains(&name) {
             found.push(name);
@@ -200,7 +204,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(names(text).join(" | "), expected, "{text}");
+        assert_eq!(names(text, 5).join(" | "), expected, "{text}");
     }
 
     #[test]
@@ -249,6 +253,10 @@ mod tests {
             (r"C:\temp\x and «ü_ä»…", r"C:\temp\x | ü_ä"),
             ("```\nlet a_b = 1;\n```", "a_b"),
             ("( ) ... -- / \\ ' \" ` “", ""),
+            (
+                "a_1 a_2 a_3 `a_1` a_4 a_5 a_6",
+                "a_1 | a_2 | a_3 | a_4 | a_5",
+            ),
         ] {
             check(text, expected);
         }
