@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::compaction::carry::carry;
-use crate::compaction::strategies;
+use crate::compaction::{gather, hooks, strategies};
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::{Author, Layer, Summary};
 use crate::view::{Sizes, View};
@@ -33,7 +33,9 @@ pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
     let chars = sizes.as_chars(sizes.share(0.05)).max(400);
     let half = usize::try_from(chars / 2).unwrap_or(usize::MAX);
     let text = text(view, span, half);
-    let carry = carry(view, sizes, span, &text, &[]);
+    // What a hook wants kept is kept by whatever stands for the summary that it was asked of.
+    let keep = gather::active(view).map_or_else(|| hooks::keep(view), |job| job.keep);
+    let carry = carry(view, sizes, span, &text, &keep);
     Some(Layer::Summary(Summary {
         span,
         text,

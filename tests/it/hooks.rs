@@ -13,6 +13,7 @@ use undertext::agent::{Progress, Task};
 use undertext::compaction::hooks;
 use undertext::hands::{Hands, Workspace};
 use undertext::model::{Reply, Script, Scripted};
+use undertext::overlay::Layer;
 use undertext::record::{MemoryStorage, Recorder};
 use undertext::setup::{Hooks, Policy};
 use undertext::step::{self, Step};
@@ -245,6 +246,41 @@ fn what_is_to_be_kept_is_asked_for() {
     let body = view.body(&request.unwrap().purpose).unwrap();
     let body = String::from_utf8(body.bytes.to_vec()).unwrap();
     assert!(body.contains("word for word:\\n- port 8042"), "{body}");
+}
+
+/// What is to be kept is shown again after a summary that no model wrote as well.
+#[test]
+fn what_is_to_be_kept_survives_without_a_model() {
+    let stage = Stage::new();
+    let mut recorder = scene::create(&stage.storage);
+    // It is said once, of the first of them.
+    let said = r#"[ -e n ] || { echo > n; echo '{"keep": ["port 8042"]}'; }"#;
+    let hook = format!("read -r asked; case $asked in *skeleton*) {said};; esac");
+    let settings = (policy(&hook), With::Hands);
+    let entries = stage.play(&mut recorder, settings, rounds(40), &[""; 60], None);
+    let skeletons = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Overlay(overlay) => match &overlay.layer {
+            Layer::Summary(summary) => Some((summary.by, summary.carry.survival.as_str())),
+            _ => None,
+        },
+        _ => None,
+    });
+    insta::assert_debug_snapshot!(skeletons.collect::<Vec<_>>(), @r#"
+    [
+        (
+            Rules,
+            "",
+        ),
+        (
+            Rules,
+            "Not in the summaries, but in what they cover (Recall with a pattern shows where):\n- to be kept: port 8042",
+        ),
+        (
+            Rules,
+            "Not in the summaries, but in what they cover (Recall with a pattern shows where):\n- to be kept: port 8042",
+        ),
+    ]
+    "#);
 }
 
 #[test]

@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 
 use crate::compaction::carry::{FAILURES, cost, failures};
 use crate::id::{EntryId, Span};
-use crate::overlay::{Author, Carry};
-use crate::transcript::{Event, Purpose};
+use crate::overlay::{Author, Carry, Layer};
+use crate::transcript::{Event, Note, Purpose};
 use crate::view::View;
 use crate::words;
 use stays::Stays;
@@ -80,7 +80,7 @@ enum Item {
 /// Looks for what must outlive a summary of this span with this text, which carries so much.
 ///
 /// What the summary covers is its span and what older summaries cover. `keep` is what was asked to
-/// be kept; what was asked for when the standing summaries were made is kept as well.
+/// be kept; what was asked for when older summaries were made is kept as well.
 pub fn check(
     view: &View,
     span: Span,
@@ -140,8 +140,9 @@ impl Item {
 fn items(view: &View, span: Span, keep: &[String]) -> Vec<Item> {
     let mut seen = HashSet::new();
     let mut items = Vec::new();
-    let standing = view.summaries();
-    let asked = standing.iter().rev().map(|standing| standing.overlay);
+    // Of those as well that a newer one covers: it was not asked for what they keep.
+    let laid = view.overlays().into_iter().rev();
+    let asked = laid.filter(|overlay| is_summary(view, *overlay));
     let asked = asked.flat_map(|overlay| kept_before(view, overlay));
     for text in keep.iter().map(String::as_str).chain(asked) {
         let text = text.trim();
@@ -203,7 +204,12 @@ fn recorded(view: &View, span: Span) -> Vec<(String, String)> {
     first.chain(older).collect()
 }
 
-/// What the requests that led to a summary asked to be kept, and those of the ones merged in it.
+fn is_summary(view: &View, overlay: EntryId) -> bool {
+    let laid = view.overlay(overlay).map(|laid| &laid.layer);
+    matches!(laid, Some(Layer::Summary(_)))
+}
+
+/// What was asked to be kept by the requests that led to a summary, and by the hook before them.
 fn kept_before(view: &View, overlay: EntryId) -> Vec<&str> {
     let entries = view.transcript().entries();
     let end = entries.partition_point(|entry| entry.id < overlay);
@@ -215,6 +221,7 @@ fn kept_before(view: &View, overlay: EntryId) -> Vec<&str> {
                 Purpose::Combine(ask) => kept.extend(ask.keep.iter().map(String::as_str)),
                 Purpose::Round | Purpose::Repair { .. } => break,
             },
+            Event::Note(Note::Hook(hook)) => kept.extend(hook.keep.iter().map(String::as_str)),
             Event::Result(_) | Event::User(_) => break,
             Event::Run(_)
             | Event::Setup(_)
@@ -228,13 +235,6 @@ fn kept_before(view: &View, overlay: EntryId) -> Vec<&str> {
             | Event::Note(_)
             | Event::End(_)
             | Event::Unknown(_) => {}
-        }
-    }
-    let merged = view.overlay(overlay).map(|overlay| &overlay.layer);
-    if let Some(crate::overlay::Layer::Summary(summary)) = merged {
-        let older = summary.parts.iter().filter_map(|part| part.overlay);
-        for part in older.filter(|part| *part < overlay) {
-            kept.extend(kept_before(view, part));
         }
     }
     kept
