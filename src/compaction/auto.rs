@@ -48,7 +48,12 @@ pub fn plan(view: &View, cause: &Cause) -> Option<Plan> {
         return Some(lay(trial, cause));
     }
     let mut bare = Trial::new(view, cause.origin(), cause.reason(view));
-    bare.lay("skeleton", skeleton::layer(view, &sizes));
+    for span in skeleton::spans(view) {
+        if bare.is_empty() || bare.view().estimate().tokens > sizes.fits {
+            let layer = skeleton::layer(bare.view(), &sizes, span);
+            bare.lay("skeleton", Some(layer));
+        }
+    }
     stages(&mut bare, &sizes);
     unseen(&mut bare, &sizes);
     (!bare.is_empty()).then(|| lay(bare, cause))

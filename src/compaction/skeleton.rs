@@ -6,37 +6,38 @@
 use std::fmt::Write as _;
 
 use crate::compaction::carry::carry;
-use crate::compaction::{gather, hooks, strategies};
+use crate::compaction::{gather, hooks, strategies, summary};
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::{Author, Layer, Summary};
+use crate::transcript::turn::Round;
 use crate::view::{Sizes, View};
 use crate::words;
 
-/// The skeleton over everything between the task and the newest round; `None` if nothing is there.
-pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
-    // What a person wrote is not swallowed.
-    let written = view
-        .summaries()
-        .into_iter()
-        .filter(|s| s.summary.by == Author::User);
-    let written = written.map(|standing| standing.summary.span.to).max();
-    let from = view.next_begin(view.working().task.max(written).unwrap_or_default())?;
-    let newest = view.rounds().answered()?;
-    let closed = view
-        .rounds()
-        .number(newest.number.checked_sub(1)?)?
-        .span()?;
-    let span = Span::new(from, closed.to);
-    if span.entries() == 0 {
-        return None;
+/// The spans that skeletons can stand for, newest first: everything between the task and the newest
+/// round but what a person wrote, which is not swallowed.
+pub fn spans(view: &View) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut after = view.working().task.unwrap_or_default();
+    let written = view.summaries().into_iter();
+    for written in written.filter(|band| band.summary.by == Author::User) {
+        spans.extend(summary::raw(view, after, written.summary.span.from));
+        after = after.max(written.summary.span.to);
     }
+    let newest = view.rounds().answered().map(Round::begins);
+    spans.extend(newest.and_then(|newest| summary::raw(view, after, newest)));
+    spans.reverse();
+    spans
+}
+
+/// The skeleton over a span.
+pub fn layer(view: &View, sizes: &Sizes, span: Span) -> Layer {
     let chars = sizes.as_chars(sizes.share(0.05)).max(400);
     let half = usize::try_from(chars / 2).unwrap_or(usize::MAX);
     let text = text(view, span, half);
     // What a hook wants kept is kept by whatever stands for the summary that it was asked of.
     let keep = gather::active(view).map_or_else(|| hooks::keep(view), |job| job.keep);
     let carry = carry(view, sizes, span, &text, &keep);
-    Some(Layer::Summary(Summary {
+    Layer::Summary(Summary {
         span,
         text,
         by: Author::Rules,
@@ -44,7 +45,7 @@ pub fn layer(view: &View, sizes: &Sizes) -> Option<Layer> {
         parts: Vec::new(),
         depth: 1,
         carry,
-    }))
+    })
 }
 
 /// The list, newest calls first chosen, oldest first shown, at most so many characters.

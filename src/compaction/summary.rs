@@ -31,7 +31,7 @@ fn gap(view: &View, sizes: &Sizes) -> Option<Span> {
 }
 
 /// The closed rounds between two entries, with what was said among them.
-fn raw(view: &View, after: EntryId, before: EntryId) -> Option<Span> {
+pub(super) fn raw(view: &View, after: EntryId, before: EntryId) -> Option<Span> {
     let from = view.next_begin(after).filter(|from| *from < before)?;
     let rounds = view.rounds().within(Span::new(from, before));
     let ends = rounds.iter().rev().filter_map(|round| round.span());

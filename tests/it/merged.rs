@@ -388,3 +388,25 @@ fn a_pass_that_was_killed_behind_its_merge_goes_on() {
     assert!(desk.compact(&answers));
     assert_snapshot!(desk.said, @"129: summary e82–e114 by a model, depth 1");
 }
+
+/// What stands before a text of a person's is put into a skeleton of its own where the run would not fit
+/// otherwise.
+#[test]
+fn a_skeleton_goes_round_what_a_person_wrote() {
+    let mut desk = Desk::new(desk::setup(60_000, None, policy()));
+    (0..40).for_each(|_| desk.round(1900));
+    by_hand(&mut desk, [30, 32], Author::User, "I say. ".repeat(30));
+    desk.record(Event::Setup(Box::new(desk::setup(12_000, None, policy()))));
+    assert!(desk.compact(&|_, _| Ok(Reply::text(""))));
+    let fits = desk.view.sizes().unwrap().fits;
+    assert!(desk.view.estimate().tokens <= fits);
+    assert_snapshot!(desk.said, @"
+    124: by hand e91–e99 by a person, depth 1
+    Summary reads e100–e114, clip 4000
+    failed: empty
+    Summary reads e100–e114, clip 1000
+    failed: empty
+    132: skeleton e100–e120 by rules, depth 1
+    133: skeleton e4–e90 by rules, depth 1
+    ");
+}

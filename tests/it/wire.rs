@@ -335,7 +335,8 @@ fn a_summary_without_a_model() {
     let mut draft = asked_again();
     draft.round("", &[("Bash", r#"{"command":"ls tests"}"#, "parse.rs")]);
     let view = view(&draft);
-    draft.overlay(skeleton::layer(&view, &view.sizes().unwrap()).unwrap());
+    let spans = skeleton::spans(&view);
+    draft.overlay(skeleton::layer(&view, &view.sizes().unwrap(), spans[0]));
     assert_snapshot!(round(&draft), @r#"
     {"model":"scripted","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":900,"tools":[
     {"type":"function","function":{"name":"Bash","description":"It is Bash.","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}},
