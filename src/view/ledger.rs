@@ -212,6 +212,10 @@ impl Ledger {
                 self.before_round = Totals::default();
                 self.begun = None;
                 self.pass_failures = 0;
+                if end.reason == Reason::Compaction {
+                    // Whoever takes it up again wants the summary tried again.
+                    self.summary_failures = 0;
+                }
                 self.recoveries = 0;
                 self.failing = None;
                 self.empties = 0;

@@ -66,6 +66,8 @@ impl Sought {
                     self.texts.retain(|text| !held(text.span));
                 }
             }
+            // What failed is tried as if for the first time when the run is taken up.
+            Event::End(_) => self.texts.retain(|text| !text.failed),
             Event::Run(_)
             | Event::Setup(_)
             | Event::User(_)
@@ -76,7 +78,6 @@ impl Sought {
             | Event::Unpin(_)
             | Event::Fault(_)
             | Event::Note(_)
-            | Event::End(_)
             | Event::Unknown(_) => {}
         }
     }

@@ -8,7 +8,7 @@ use undertext::id::{EntryId, Span};
 use undertext::model::Reply;
 use undertext::overlay::{Author, Carry, Layer, Origin, Summary};
 use undertext::setup::{OnFailure, Policy};
-use undertext::transcript::{Event, FaultClass, Purpose, Retract, Source};
+use undertext::transcript::{End, Event, FaultClass, Purpose, Reason, Retract, Source, Totals};
 use undertext::view::View;
 
 use crate::desk::{self, Answers, Desk};
@@ -340,7 +340,9 @@ fn a_model_that_fails_is_left_alone() {
 fn a_model_that_fails_may_stop_the_run() {
     let mut policy = policy();
     policy.compaction.auto.on_failure = OnFailure::Stop;
-    let mut desk = Desk::new(desk::setup(12_000, Some(60_000), policy));
+    let mut setup = desk::setup(12_000, Some(60_000), policy);
+    setup.wire.models.fallback = Some(scene::model(60_000));
+    let mut desk = Desk::new(setup);
     let stopped = (1..40).find(|_| {
         desk.round(1900);
         !desk.compact(&|_, _| Err(FaultClass::Auth))
@@ -351,6 +353,21 @@ fn a_model_that_fails_may_stop_the_run() {
     failed: auth: no
     Summary reads e4–e42, clip 1000
     failed: auth: no
+    Fallback reads e4–e42, clip 1000
+    failed: auth: no
+    ");
+    // Taken up again, it is tried again.
+    desk.said.clear();
+    let (reason, text, totals) = (Reason::Compaction, String::new(), Totals::default());
+    desk.record(Event::End(End {
+        reason,
+        text,
+        totals,
+    }));
+    assert!(desk.compact(&replies(2800, 0)));
+    assert_snapshot!(desk.said, @"
+    Summary reads e4–e42, clip 4000
+    64: summary e4–e42 by a model, depth 1
     ");
 }
 
