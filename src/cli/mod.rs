@@ -336,6 +336,20 @@ mod tests {
         }
     }
 
+    /// As the forerunners called them.
+    #[test]
+    fn compact_and_retract_have_other_names() {
+        let cli = Cli::command();
+        for (name, others) in [
+            ("compact", &["summarize", "compress"][..]),
+            ("retract", &["undo"]),
+        ] {
+            let command = cli.find_subcommand(name).unwrap();
+            let known: Vec<&str> = command.get_all_aliases().collect();
+            assert_eq!(known, others, "{name}");
+        }
+    }
+
     #[test]
     fn flags_are_settings() {
         let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);

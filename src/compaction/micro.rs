@@ -93,8 +93,11 @@ pub fn plan(view: &View, now: At) -> Option<Pass> {
     })
 }
 
-/// The layer that puts every candidate away; `None` if there is none.
+/// The layer that puts every candidate away; `None` if there is none, or if micro-compaction is off.
 pub fn layer(view: &View) -> Option<Layer> {
+    if !view.policy()?.compaction.micro.enabled {
+        return None;
+    }
     let results: Vec<CallId> = sent(view).map(|(call, _)| call).collect();
     let stub = Stub {
         form: Form::Previous,

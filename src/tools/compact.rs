@@ -86,3 +86,23 @@ fn answer(view: &View, focus: Option<String>) -> Outcome {
         ..Facts::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that a model reads of it before it calls it: what it is, when it pays, and `focus`.
+    #[test]
+    fn a_model_reads_when_it_pays_and_what_to_preserve() {
+        let ToolSpec {
+            description,
+            schema,
+            ..
+        } = Compact.spec();
+        insta::assert_snapshot!(format!("{description}\n{}", schema.get()), @r#"
+        Asks for the earlier part of this conversation to be replaced by a summary, which frees room. It is made when the calls of this round are done; the newest rounds stay as they are, and Recall still shows everything that was summarized.
+        Use it when the conversation has grown long and much of it is no longer needed: before the next phase of the work, when taking up old work again, or to clear your mind when you are stuck. It is not needed otherwise: long conversations are summarized by themselves.
+        {"type":"object","properties":{"focus":{"description":"What to preserve in the summary (optional)","type":["string","null"]}},"additionalProperties":false}
+        "#);
+    }
+}

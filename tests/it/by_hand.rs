@@ -9,7 +9,9 @@ use undertext::address::Address;
 use undertext::compaction::by_hand::{
     self, Order, Refused, Report, Strategy as Doing, Work, Written,
 };
-use undertext::exchange::{Effect, Hint, Message, Supersession, ToolMeta, ToolSpec, Treatment};
+use undertext::exchange::{
+    Effect, Hint, Message, Status, Supersession, ToolMeta, ToolSpec, Treatment,
+};
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::Layer;
 use undertext::setup::{Policy, Rule};
@@ -43,13 +45,18 @@ fn spec(name: &str, hint: (Treatment, Treatment), supersession: bool) -> ToolSpe
 
 /// A run of two turns and nine rounds.
 fn stage() -> Draft {
+    stage_of(20_000)
+}
+
+/// The same, for a model of this window.
+fn stage_of(window: u64) -> Draft {
     use Treatment::{Keep, Strip};
     let mut draft = Draft::default();
     draft.push(Event::Run(Run::new(
         scene::run(&undertext::record::Clock::fixed(At(0))).run,
         "/w",
     )));
-    let mut setup = scene::setup(20_000, Policy::default());
+    let mut setup = scene::setup(window, Policy::default());
     setup.wire.tools = vec![
         spec("Read", (Keep, Strip), true),
         spec("Edit", (Strip, Strip), false),
@@ -287,6 +294,60 @@ fn each_strategy_hides_what_it_is_for() {
       strip-tools: results 5.1 8.1 12.1 21.1, arguments 8.1 8.2
       1-6 tools stripped · 7-9 kept
     ");
+}
+
+/// `auto` does what makes the run small enough, and no more; a summary comes last.
+#[test]
+fn auto_goes_only_as_far_as_it_must() {
+    let ordered = |window| said(&mut stage_of(window), "auto");
+    insta::assert_snapshot!([6_400, 6_000, 5_000, 4_000].map(ordered).concat(), @"
+    auto
+      strip-reasoning: reasoning e5 e8 e12 e15 e18 e21
+      dedup-tools: calls 5.1
+      1-6 reasoning stripped, repeats left out · 7-9 kept
+    auto
+      strip-reasoning: reasoning e5 e8 e12 e15 e18 e21
+      dedup-tools: calls 5.1
+      1-6 reasoning stripped, repeats left out · 7-9 kept
+    auto
+      strip-reasoning: reasoning e5 e8 e12 e15 e18 e21
+      dedup-tools: calls 5.1
+      strip-tools: results 8.1 12.1 21.1, arguments 8.1 8.2
+      1-6 reasoning and tools stripped, repeats left out · 7-9 kept
+    auto
+      strip-reasoning: reasoning e5 e8 e12 e15 e18 e21
+      dedup-tools: calls 5.1
+      strip-tools: results 8.1 12.1 21.1, arguments 8.1 8.2
+      summarize: e4–e22 Model: A summary.
+      1-6 summarised · 7-9 kept
+    ");
+}
+
+/// A round that is at work stays whole: what is in it was not sent yet.
+#[test]
+fn a_round_that_is_at_work_stays() {
+    let mut draft = stage();
+    draft.user(Speaker::FollowUp, "And then?");
+    let request = draft.request(Purpose::Round);
+    let calls = [("Read", "{}"), ("Read", "{}")];
+    let response = draft.response(request, "", &[], &calls);
+    let long = "All of it. ".repeat(60);
+    draft.result(CallId::new(response, 1), Status::Ok, &long);
+    insta::assert_snapshot!(
+        said(&mut draft.clone(), "strip-tools +0")
+            + &said(&mut draft.clone(), "summarize +0")
+            + &said(&mut draft, &format!("strip-responses {response}.1..{response}.1")),
+        @"
+        strip-tools +0
+          strip-tools: results 5.1 8.1 12.1 21.1 24.1 27.1, arguments 8.1 8.2 24.1
+          1-9 tools stripped · 10-10 kept
+        summarize +0
+          summarize: e4–e30 Model: A summary.
+          1-9 summarised · 10-10 kept
+        strip-responses 33.1..33.1
+          33.1 belongs to the newest round, which always stays
+        "
+    );
 }
 
 #[test]

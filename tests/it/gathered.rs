@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use undertext::agent::{Agent, Task};
 use undertext::compaction::gather::{Job, Text};
 use undertext::compaction::{gather, plan};
-use undertext::exchange::{Ending, Response};
+use undertext::exchange::{Ending, Message, Response};
 use undertext::id::{Digest, Span};
 use undertext::model::{Ask, Fault, Reply, Script, Scripted};
 use undertext::overlay::{Layer, Origin};
@@ -18,6 +18,7 @@ use undertext::transcript::{
     Combine, Entry, Event, FaultClass, Purpose, Reason, Source, Summarize,
 };
 use undertext::view::View;
+use undertext::words;
 
 use crate::desk::{self, Desk};
 use crate::draft::reply;
@@ -172,6 +173,17 @@ fn a_part_that_fails_is_read_again() {
         (Ok(Reply::calls([("Show", "{}")])), "it calls tools"),
         (Err(FaultClass::Permanent), "permanent: no"),
         (Ok(Reply::text("x".repeat(40_000))), "too long"),
+        (
+            Ok(Reply::text(words::summarize(
+                None,
+                None,
+                9,
+                None,
+                &[],
+                None,
+            ))),
+            "it repeats the request",
+        ),
     ];
     let mut said: Vec<String> = Vec::new();
     for (answer, why) in bad {
@@ -196,6 +208,49 @@ fn a_part_that_fails_is_read_again() {
     failed
     Summary reads e34–e60, part 2 of 2, clip 250
     Summary combines reply 65, reply 70 of e4–e60
+    ");
+}
+
+/// What a summariser reads of a long result: its head, the lines of its middle that tell of errors, its
+/// tail, and how much is left out.
+#[test]
+fn what_is_clipped_keeps_its_ends_and_its_errors() {
+    let mut desk = run(1, 10, 32_000);
+    let line = |n: usize| match n {
+        300 => "error: no such field\n".to_owned(),
+        n => format!("line {n}\n"),
+    };
+    let long: String = (0..600).map(line).collect();
+    let response = desk.view.rounds().all()[0].response.unwrap();
+    let entries = desk.view.transcript().entries().iter().map(|entry| {
+        let mut entry = Entry::clone(entry);
+        if let Event::Result(result) = &mut entry.event {
+            result.content.clone_from(&long);
+        }
+        Arc::new(entry)
+    });
+    desk.view = View::of(entries.collect::<Vec<_>>());
+    let whole = Span::new(response, desk.view.transcript().last().unwrap().id);
+    let messages = desk.view.raw_messages(whole, 120);
+    let Some(Message::Tool { text, .. }) = messages.last() else {
+        panic!("{messages:?}")
+    };
+    assert_snapshot!(text, @"
+    line 0
+    line 1
+    line 2
+    line 3
+    line 4
+    line 5
+    line 6
+    line 7
+    line
+    error: no such field
+    [… 5,191 characters left out …]
+    96
+    line 597
+    line 598
+    line 599
     ");
 }
 

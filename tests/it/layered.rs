@@ -6,10 +6,10 @@ use insta::assert_snapshot;
 
 use undertext::id::{EntryId, Span};
 use undertext::overlay::{Author, Form, Hide, Layer, Part, Show, Stub, Summary};
-use undertext::transcript::{Event, Pin, Speaker};
+use undertext::transcript::{Event, Pin, Purpose, Speaker, Summarize};
 
 use crate::draft::Draft;
-use crate::wire::{asked_again, at_work, call, round, span, summarised};
+use crate::wire::{asked_again, at_work, body, call, round, span, summarised};
 
 /// Lays a summary that says this.
 fn band(draft: &mut Draft, span: Span, by: Author, text: &str) -> EntryId {
@@ -274,4 +274,25 @@ fn pins_are_shown_again() {
     {"role":"assistant","reasoning_content":"why","tool_calls":[{"id":"call_28_1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"cat tests/parse.rs\"}"}}]},
     {"role":"tool","tool_call_id":"call_28_1","content":""}]}
     "#);
+}
+
+/// Whatever lies over what a summariser is to read: it reads what was said.
+#[test]
+fn a_summariser_reads_what_was_said() {
+    let mut draft = at_work();
+    let purpose = Purpose::Summary(Summarize::new(EntryId(13), span(4, 13)));
+    let raw = body(&draft, &purpose);
+    draft.overlay(Layer::Stub(Stub {
+        form: Form::Compacted,
+        results: vec![call(EntryId(5), 2)],
+        arguments: vec![call(EntryId(9), 1)],
+        ..Stub::default()
+    }));
+    draft.overlay(Layer::Hide(Hide {
+        calls: vec![call(EntryId(5), 1)],
+        ..Hide::default()
+    }));
+    band(&mut draft, span(11, 13), Author::Model, "It was tested.");
+    assert_ne!(round(&draft), round(&at_work()));
+    assert_eq!(body(&draft, &purpose), raw);
 }

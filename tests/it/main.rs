@@ -49,6 +49,8 @@ mod merged;
 #[cfg(test)]
 mod superseding;
 #[cfg(test)]
+mod staged;
+#[cfg(test)]
 mod notices;
 #[cfg(test)]
 mod hooks;

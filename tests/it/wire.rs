@@ -25,7 +25,7 @@ use crate::scene;
 
 /// The body of a request for this purpose, judged, as text: each tool and each message on a line.
 #[track_caller]
-fn body(draft: &Draft, purpose: &Purpose) -> String {
+pub(crate) fn body(draft: &Draft, purpose: &Purpose) -> String {
     let view = view(draft);
     assert!(*purpose != Purpose::Round || view.may_ask());
     let body = view.body(purpose).unwrap();

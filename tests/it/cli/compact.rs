@@ -116,6 +116,20 @@ fn a_dry_run_says_what_the_real_one_does() {
     ");
 }
 
+/// Programs read the same of a dry run as of a real one, but for what is laid.
+#[test]
+fn a_report_has_one_shape() {
+    let place = Place::new();
+    golden(&place);
+    let words = "--json --strategy strip-tools --strategy strip-attachments";
+    let planned = compact(&place, &format!("--dry-run {words}"));
+    let laid = compact(&place, words);
+    insta::assert_snapshot!(place.plain(&(planned.out + &laid.out)), @r#"
+    {"run":"UUID","dry_run":true,"planned":1,"laid":0,"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727,"steps":[{"strategy":"strip-tools","span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
+    {"run":"UUID","dry_run":false,"planned":1,"laid":1,"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727,"steps":[{"strategy":"strip-tools","overlay":73,"span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
+    "#);
+}
+
 #[test]
 fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
     let place = Place::new();

@@ -97,3 +97,40 @@ fn programs_are_told_of_each_pass() {
     {"type":"notice","notice":"laid","origin":"auto","pass":29,"overlays":[29],"by":"model","results":0,"before":{"summaries":0,"entries":11,"tokens":N},"after":{"summaries":1,"entries":3,"tokens":N},"percent":N}
     "#);
 }
+
+/// Micro-compaction has a word of its own in the log.
+#[test]
+fn what_is_put_away_is_logged() {
+    let place = Place::new();
+    let log = place.path("log");
+    let set = [
+        "--set",
+        "model.context_window=40000",
+        "--set",
+        "compaction.micro={ keep_recent: 1, min_gain_tokens: 1000 }",
+        "--log-file",
+        log.to_str().unwrap(),
+        "count",
+    ];
+    let call = |command| Answer::Calls(vec![("Bash", command)]);
+    let provider = Provider::new([
+        call(r#"{"command":"seq 1 3000"}"#),
+        call(r#"{"command":"seq 2 3001"}"#),
+        call("{}"),
+        says("Counted."),
+    ]);
+    let ran = place.ask(&provider, &set);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let log = sized(&fs::read_to_string(log).unwrap());
+    let events = log
+        .lines()
+        .filter_map(|line| Some(&line[line.find("micro_compact")?..]));
+    insta::assert_snapshot!(events.collect::<Vec<_>>().join("\n"), @"
+    micro_compact looked look=micro: 0 candidates, 0 of 1000 tokens, waits
+    micro_compact looked look=micro: 0 candidates, 0 of 1000 tokens, waits
+    micro_compact triggered pass=12 results=1 before=N after=N
+    micro_compact looked look=micro: 0 candidates, 0 of 1000 tokens, waits
+    micro_compact triggered pass=16 results=1 before=N after=N
+    micro_compact looked look=micro: 0 candidates, 0 of 1000 tokens, waits
+    ");
+}

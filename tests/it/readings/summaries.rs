@@ -185,3 +185,31 @@ Twenty-one turns.
         assert!(tail[4].starts_with("> turn 25\n< \n~ why\n! 104.1 Read {}\n= 104.1 [Previous"));
     }
 }
+
+/// Settings that were recorded among what is summarised hold on behind it.
+#[test]
+fn settings_within_a_summary_hold_on() {
+    let mut draft = two_rounds();
+    let Event::Setup(mut other) = setup(Profile::default()) else {
+        unreachable!("it is a setup")
+    };
+    other.wire.instructions = "Be quick.".to_owned();
+    draft.push(Event::Setup(other));
+    draft.round("Twice.", &[("Bash", "{}", "ok")]);
+    draft.round("And now.", &[("Bash", "{}", "ok")]);
+    draft.overlay(summary(span(3, 13), "It was done.", Carry::default()));
+    check_body(
+        &draft,
+        concat!(
+            r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"#,
+            r#""temperature":0.5,"reasoning_effort":"low","tools":[{"type":"function","function":{"name":"Read","#,
+            r#""description":"It is Read.","parameters":{"type": "object","minProperties":1.0}}}],"messages":["#,
+            r#"{"role":"system","content":"Be quick."},{"role":"user","content":"Do it."},{"role":"user","content":"#,
+            r#""[CONVERSATION HISTORY SUMMARY - 11 entries, rounds 1 to 3, overlay 17]\nThe runtime made this "#,
+            r#"summary in place of older entries; it is not from the user. Recall 17 shows what it covers.\n\n"#,
+            r#"It was done.\n[END SUMMARY - Recent conversation continues below]"},{"role":"assistant","content":"#,
+            r#""And now.","reasoning_content":"why","tool_calls":[{"id":"call_15_1","type":"function","function":"#,
+            r#"{"name":"Bash","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_15_1","content":"ok"}]}"#,
+        ),
+    );
+}
