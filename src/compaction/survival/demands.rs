@@ -187,8 +187,8 @@ mod tests {
             ),
             ("Never. Always.", ""),
             (
-                "Do not a. Do not b. Do not a. Do not c. Do not d.",
-                "Do not a. | Do not b. | Do not c.",
+                "Do not one. Do not two. Do not one. Do not three. Do not four.",
+                "Do not one. | Do not two. | Do not three.",
             ),
             (long.as_str(), format!("{cut}…").as_str()),
         ] {
