@@ -286,7 +286,8 @@ proptest! {
     #[test]
     fn a_text_is_gathered_from_wherever_it_stopped(
         (rounds, chars) in (3..40_usize, 100..6000_usize),
-        summariser in 2_000..8_000_u64,
+        // Two texts of this length fit one request of it.
+        summariser in 4_000..10_000_u64,
         length in 10..3000_usize,
         kinds in proptest::collection::vec(prop_oneof![9 => Just(9_u8), 1 => 0..4_u8], 1..12),
         cut in any::<prop::sample::Index>(),

@@ -153,10 +153,10 @@ fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
       e75 summarize  5,935 → 5,474  a summary of rounds 11 to 12
 
     to undo: undertext undo /demo.jsonl
-    run RUN: 5,474 → 5,273 tokens, 3 % less
+    run RUN: 5,474 → 5,266 tokens, 3 % less
     rounds 1–12 summarised before · 13–14 summarised in your words · 15 kept
 
-      e76 summarize  5,474 → 5,273  a summary of rounds 13 to 14
+      e76 summarize  5,474 → 5,266  a summary of rounds 13 to 14
 
     to undo: undertext undo /demo.jsonl
     17 of 17 requests rebuilt, all digests equal
