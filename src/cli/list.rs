@@ -10,7 +10,7 @@ use undertext::record::Clock;
 use undertext::record::runs::{self, RunFile};
 use undertext::transcript::jsonl::{Item, Reader};
 use undertext::transcript::turn::Rounds;
-use undertext::transcript::{At, Event, FORMAT, Reason, Speaker};
+use undertext::transcript::{At, Event, FORMAT, Speaker, Work};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
@@ -119,7 +119,7 @@ fn glance(file: &RunFile) -> Glance {
         return glance;
     };
     let mut rounds = Rounds::default();
-    let mut end: Option<Reason> = None;
+    let mut work = Work::default();
     for item in Reader::new(BufReader::with_capacity(64 << 10, bytes)) {
         let entry = match item {
             Ok(Item::Entry { entry, .. }) => entry,
@@ -135,9 +135,7 @@ fn glance(file: &RunFile) -> Glance {
             }
         };
         rounds.take(&entry);
-        if !entry.event.is_by_hand() {
-            end = None;
-        }
+        work.take(&entry);
         match entry.event {
             Event::Run(run) => {
                 glance.began = entry.at;
@@ -148,7 +146,6 @@ fn glance(file: &RunFile) -> Glance {
                 }
             }
             Event::User(user) if user.origin == Speaker::Task => glance.task = user.text,
-            Event::End(ended) => end = Some(ended.reason),
             Event::User(_)
             | Event::Setup(_)
             | Event::Request(_)
@@ -161,12 +158,13 @@ fn glance(file: &RunFile) -> Glance {
             | Event::Unpin(_)
             | Event::Fault(_)
             | Event::Note(_)
+            | Event::End(_)
             | Event::Unknown(_) => {}
         }
     }
     glance.turns = rounds.turns().len();
     glance.rounds = rounds.all().len();
-    if let Some(reason) = end {
+    if let Some(reason) = work.ended() {
         glance.state = reason.word();
     }
     glance

@@ -8,7 +8,7 @@ use undertext::compaction;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Layer, Overlay, Size};
 use undertext::record::Clock;
-use undertext::transcript::{At, End, Event, Speaker, Totals};
+use undertext::transcript::{At, End, Event, Speaker, Totals, Work};
 use undertext::view::{Estimates, View};
 
 use crate::cli::exit::{Exit, Failure};
@@ -181,8 +181,14 @@ fn overview(found: &Found) -> Overview {
             | Event::Unknown(_) => {}
         }
     }
-    let mut entries = transcript.entries().iter();
-    if let Some(last) = entries.rfind(|entry| !entry.event.is_by_hand()) {
+    let mut work = Work::default();
+    let mut last = None;
+    for entry in transcript.entries() {
+        if work.take(entry) {
+            last = Some(entry);
+        }
+    }
+    if let Some(last) = last {
         if let Event::End(end) = &last.event {
             overview.end = Some(end.clone());
         } else {

@@ -9,6 +9,7 @@ mod event;
 pub mod jsonl;
 mod purpose;
 pub mod turn;
+mod work;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub use event::{
     Pin, Reason, Request, Retract, Run, Speaker, Started, Torn, Totals, Unknown, User,
 };
 pub use purpose::{Combine, Purpose, Source, Summarize};
+pub use work::Work;
 
 use crate::id::EntryId;
 

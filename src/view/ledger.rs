@@ -9,7 +9,7 @@ use crate::setup::{EstimateRule, Prices, Setup};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{
     At, Check, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals,
-    Transcript,
+    Transcript, Work,
 };
 use crate::view::taught::Taught;
 
@@ -28,6 +28,8 @@ pub struct Ledger {
     pub whole: Totals,
     /// When the run was begun or taken up since the newest end.
     pub begun: Option<At>,
+    /// What of the entries was work.
+    work: Work,
     /// Why the run ended last.
     pub ended: Option<Reason>,
     /// The newest end.
@@ -141,7 +143,7 @@ impl Ledger {
         rounds: &Rounds,
         chars: Chars,
     ) {
-        if !entry.event.is_by_hand() {
+        if self.work.take(entry) {
             self.begun.get_or_insert(entry.at);
         }
         match &entry.event {
