@@ -74,11 +74,11 @@ pub(crate) struct CompactArgs {
     #[arg(help_heading = "Where")]
     pub(crate) to: Option<Place>,
     /// Leave so many rounds at the start alone [default: as the rule says, else 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(help_heading = "Where")]
     pub(crate) keep_first: Option<u32>,
     /// Leave so many rounds at the end alone [default: as the rule says, else 3; 0 with --to]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(help_heading = "Where")]
     pub(crate) keep_last: Option<u32>,
     /// Only say what would be done: nothing is changed, no model is asked
@@ -215,12 +215,7 @@ fn rule_named(settings: &Settings, name: Option<&str>) -> Result<Work, Failure> 
     if let Some(rule) = compaction.rules.get(name) {
         return Ok(Work::Rule(name.to_owned(), rule.clone()));
     }
-    let names: Vec<&str> = compaction.rules.keys().map(String::as_str).collect();
-    let near = similar::get_close_matches(name, &names, 1, 0.6);
-    let hint = match near.first() {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there is {}", names.join(", ")),
-    };
+    let hint = config::rule_hint(compaction.rules.keys(), name);
     Err(Failure::usage(format!("no rule is named `{name}`; {hint}")))
 }
 
@@ -300,11 +295,12 @@ fn ask(
     })
 }
 
-/// Where the hooks of a run act; `None` if it has none.
+/// Where hooks act; `None` if there are none. Those that a transcript names are not run: it may be
+/// somebody else's.
 fn site(view: &View, start: &Start, process: &Process) -> Result<Option<Workspace>, Failure> {
-    let hooks = view.policy().map(|policy| &policy.compaction.hooks);
+    let hooks = &start.settings.policy.compaction.hooks;
     let run = view.transcript().get(EntryId::FIRST);
-    let run = run.filter(|_| hooks.is_some_and(|hooks| *hooks != Hooks::default()));
+    let run = run.filter(|_| *hooks != Hooks::default());
     let Some(Event::Run(run)) = run.map(|entry| &entry.event) else {
         return Ok(None);
     };
@@ -353,6 +349,7 @@ fn setup(as_run: &RunArgs, settings: &Settings, recorder: &Recorder) -> Result<S
         setup.wire.models.fallback = models.fallback;
     }
     setup.policy.compaction.summary = settings.policy.compaction.summary;
+    setup.policy.compaction.hooks = settings.policy.compaction.hooks;
     Ok(setup)
 }
 

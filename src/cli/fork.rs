@@ -94,7 +94,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
     let view = &found.loaded.view;
     let clock = Clock::System;
     let last = last(view, args.at.as_ref(), &clock)?;
-    let entry = closed(view, last)?;
+    let entry = closed(view, last, args.at.as_ref())?;
     let taken = view.transcript().span(Span::new(EntryId::FIRST, entry));
     let before = View::of(taken.iter().cloned());
     let fork = Fork {
@@ -164,15 +164,20 @@ fn last(view: &View, at: Option<&Place>, clock: &Clock) -> Result<EntryId, Failu
 }
 
 /// The last entry up to this one at which a run can be cut.
-fn closed(view: &View, last: EntryId) -> Result<EntryId, Failure> {
+fn closed(view: &View, last: EntryId, at: Option<&Place>) -> Result<EntryId, Failure> {
     view.rounds().closed_at(last).ok_or_else(|| {
         let first = view.rounds().all().iter().find(|round| round.is_closed());
         let first = first.and_then(|round| round.span());
         Failure::usage(match first {
-            Some(span) => format!(
-                "no round is closed at e{last} yet; the first one is at e{}",
-                span.to
-            ),
+            Some(span) => {
+                let ago = at.map(|at| at.address);
+                let ago = ago.filter(|address| matches!(address, Address::Ago(_)));
+                let when = match ago {
+                    Some(ago) => format!("was closed {ago} ago"),
+                    None => format!("is closed at e{last} yet"),
+                };
+                format!("no round {when}; the first one is at e{}", span.to)
+            }
             None => "there is nothing to fork: no round of the run is closed yet".to_owned(),
         })
     })

@@ -108,6 +108,13 @@ fn order(args: &RunArgs, settings: &Settings, taken_up: bool) -> Result<Option<O
             "--compact goes with --resume or --continue: a new run has nothing to compact",
         ));
     }
+    if let (Some(""), Some(task)) = (args.compact.as_deref(), &args.task)
+        && settings.policy.compaction.rules.contains_key(task)
+    {
+        return Err(Failure::usage(format!(
+            "`{task}` would be the task; a rule is named so: --compact={task}"
+        )));
+    }
     compact::order_named(settings, args.compact.as_deref())
 }
 

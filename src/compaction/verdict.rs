@@ -10,6 +10,22 @@ use crate::transcript::Event;
 use crate::view::{Text, View};
 use crate::words;
 
+/// The longest text that is taken for a refusal, in characters; a summary may begin with one it tells of.
+const REFUSAL_CHARS: usize = 300;
+
+/// What refusals begin with.
+const REFUSALS: &[&str] = &[
+    "i'm sorry",
+    "i am sorry",
+    "sorry, ",
+    "i can't ",
+    "i cannot ",
+    "i'm unable to ",
+    "i am unable to ",
+    "i'm not able to ",
+    "i won't ",
+];
+
 /// What became of the text that was asked for last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
@@ -73,6 +89,7 @@ pub(super) fn unsound(view: &View, reply: &Response) -> Option<String> {
         Ending::Complete if !reply.calls.is_empty() => Some("it calls tools"),
         Ending::Complete if text.is_empty() => Some("empty"),
         Ending::Complete if text.contains(words::STOP_WORKING) => Some("it repeats the request"),
+        Ending::Complete if is_refusal(text) => Some("refused"),
         Ending::Complete => None,
     };
     if let Some(why) = why {
@@ -81,6 +98,13 @@ pub(super) fn unsound(view: &View, reply: &Response) -> Option<String> {
     // It is asked for less, and models count words badly.
     let (length, most) = (view.text_tokens(text), view.sizes()?.summary * 2);
     (length > most).then(|| format!("too long: {length} of {most} tokens"))
+}
+
+/// Whether a text only says that its writer will not write one. Providers report few refusals as such.
+fn is_refusal(text: &str) -> bool {
+    let first = text.replace('’', "'").to_lowercase();
+    let short = text.chars().count() <= REFUSAL_CHARS;
+    short && REFUSALS.iter().any(|words| first.starts_with(words))
 }
 
 /// What ended a request without a reply; `None` as long as it may be asked again.

@@ -31,7 +31,9 @@ pub use section::{
     Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
-pub use settings::{InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts};
+pub use settings::{
+    InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts, rule_hint,
+};
 pub use tools::{ToolFile, tools, tools_dir};
 pub use value::{
     CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,

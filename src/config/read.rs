@@ -58,8 +58,15 @@ pub enum ConfigError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeaningError {
     /// The default rule does not exist.
-    #[error("`compaction.default_rule` names `{0}`, which is not among `compaction.rules`")]
-    NoSuchRule(String),
+    #[error(
+        "`compaction.default_rule` names `{name}`, which is not among `compaction.rules`; {hint}"
+    )]
+    NoSuchRule {
+        /// What it names.
+        name: String,
+        /// What it could name.
+        hint: String,
+    },
     /// Some prices are known and some are not.
     #[error("`model.prices` needs both `input` and `output`")]
     HalfPrices,
@@ -105,7 +112,7 @@ impl MeaningError {
     /// The key or section at fault, if it is one.
     pub(crate) fn key(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NoSuchRule(_) => "compaction.default_rule",
+            Self::NoSuchRule { .. } => "compaction.default_rule",
             Self::HalfPrices => "model.prices",
             Self::OutputFillsWindow { .. } => "model.max_output_tokens",
             Self::NoTrigger => "compaction.auto.trigger_ratio",

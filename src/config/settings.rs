@@ -149,7 +149,11 @@ impl Settings {
             return Err(MeaningError::NoTrigger.into());
         }
         if !rules.contains_key(default_rule) {
-            return Err(MeaningError::NoSuchRule(default_rule.clone()).into());
+            return Err(MeaningError::NoSuchRule {
+                name: default_rule.clone(),
+                hint: rule_hint(rules.keys(), default_rule),
+            }
+            .into());
         }
         for (name, tool) in tools {
             let timeout = tool.timeout.get().flatten();
@@ -405,6 +409,15 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
 
     for (name, section) in rules {
         put_rule(section, compaction.rules.entry(name).or_default());
+    }
+}
+
+/// Which rule a name that is none of these may mean, as the end of a sentence.
+pub fn rule_hint<'a>(rules: impl Iterator<Item = &'a String>, name: &str) -> String {
+    let names: Vec<&str> = rules.map(String::as_str).collect();
+    match similar::get_close_matches(name, &names, 1, 0.6).first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there is {}", names.join(", ")),
     }
 }
 

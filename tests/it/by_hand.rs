@@ -384,7 +384,7 @@ fn an_order_reaches_as_far_as_it_says() {
       strip-responses: results 5.1 8.1 12.1 21.1, arguments
       1-6 results stripped · 7-9 kept
     strip-responses ..2h
-      no round lies there that may be hidden: the newest one always stays
+      2h lies before the first round
     strip-responses e16..e16
       strip-responses: results 15.1, arguments
       1-3 kept · 4-4 results stripped · 5-9 kept
@@ -460,11 +460,11 @@ fn summaries_by_hand_stand_side_by_side_or_grow_and_leave_alone_what_a_person_wr
     again e3
       refused: e3 is no overlay of this run; `undertext show` lists them
     fresh
-      refused: a focus, a text or `fresh` needs a summary; add summarize to what is to be done
+      refused: a focus, a text or `fresh` is about a summary; add `--strategy summarize`
     summarize r8..r8=  
       refused: the summary's text is empty
     strip-tools=No.
-      refused: a focus, a text or `fresh` needs a summary; add summarize to what is to be done
+      refused: a focus, a text or `fresh` is about a summary; add `--strategy summarize`
     summarize auto
       refused: auto ends with a summary where one is needed; name one of auto and summarize
     ");

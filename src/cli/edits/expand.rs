@@ -112,7 +112,7 @@ fn advice(error: &ExpandError, run: RunId) -> Option<String> {
             meant: Some(call), ..
         } => Some(format!("undertext expand {run} {call}")),
         ExpandError::Room { shown: 1.., .. } => Some(format!(
-            "undertext retract {run} takes back what shows another"
+            "undertext retract {run} OVERLAY takes back what shows another"
         )),
         ExpandError::Room { shown: 0, .. }
         | ExpandError::Nowhere(_)

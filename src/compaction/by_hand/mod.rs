@@ -280,6 +280,14 @@ pub enum Refused {
     /// The overlay stands.
     #[error("e{0} stands: laying it again would change nothing")]
     Stands(EntryId),
+    /// The same was laid again already, and stands.
+    #[error("e{overlay} stands again as e{other}: laying it once more would change nothing")]
+    StandsAs {
+        /// What was to be laid.
+        overlay: EntryId,
+        /// What stands.
+        other: EntryId,
+    },
     /// A summary that a person wrote is in the way.
     #[error(
         "a summary of {what} meets e{overlay}, which a person wrote for {written}; take that back \
@@ -318,7 +326,7 @@ pub enum Refused {
     #[error("auto ends with a summary where one is needed; name one of auto and summarize")]
     TwoSummaries,
     /// There is no summary that this could be about.
-    #[error("a focus, a text or `fresh` needs a summary; add summarize to what is to be done")]
+    #[error("a focus, a text or `fresh` is about a summary; add `--strategy summarize`")]
     NoSummary,
     /// The text says nothing.
     #[error("the summary's text is empty")]

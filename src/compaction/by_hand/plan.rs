@@ -399,7 +399,18 @@ impl Sheet<'_> {
             return only.why.clone();
         }
         let place = Place::of(self.base, reach.span);
-        let tokens = grouped(self.base.tokens_between(reach.span));
+        let tokens = self.base.tokens_between(reach.span);
+        let bands = self.base.summaries().into_iter();
+        let bands = bands.filter(|band| band.summary.span.meets(reach.span));
+        let bands: Vec<String> = bands.map(|band| format!("e{}", band.overlay)).collect();
+        if tokens == 0 && !bands.is_empty() {
+            let stands = match bands.len() {
+                1 => "a summary stands",
+                _ => "summaries stand",
+            };
+            return format!("{stands} for {place} already: {}", bands.join(" "));
+        }
+        let tokens = grouped(tokens);
         format!("nothing worth hiding in {place}: {tokens} tokens, 0 can go")
     }
 

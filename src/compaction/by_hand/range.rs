@@ -132,7 +132,7 @@ impl Order {
         let rounds = view.rounds().all().iter().map(AsRef::as_ref);
         let covered: Vec<&Round> = rounds.filter(may).collect();
         let (Some(begin), Some(end)) = (covered.first(), covered.last()) else {
-            return Ok(Err(self.stays(first, last, total)));
+            return Ok(Err(self.stays(view, to, (first, last, total))));
         };
         let span = Span::new(
             beginning(view, begin, lower),
@@ -146,11 +146,22 @@ impl Order {
     }
 
     /// Says that nothing lies between the bounds.
-    fn stays(&self, first: u32, last: u32, total: u32) -> String {
+    fn stays(
+        &self,
+        view: &View,
+        upper: Option<EntryId>,
+        (first, last, total): (u32, u32, u32),
+    ) -> String {
         let rounds = |number: u32| {
             let unit = if number == 1 { "round" } else { "rounds" };
             format!("{} {unit}", grouped(u64::from(number)))
         };
+        let begins = view.rounds().number(1).map(Round::begins);
+        if let (Some(to), Some(upper), Some(begins)) = (self.to, upper, begins)
+            && upper < begins
+        {
+            return format!("{to} lies before the first round");
+        }
         if self.from.is_some() || self.to.is_some() {
             return "no round lies there that may be hidden: the newest one always stays"
                 .to_owned();
@@ -285,8 +296,17 @@ impl Named {
 /// What the layer of an overlay that is laid again covers.
 fn again(view: &View, overlay: EntryId) -> Result<Result<Reach, String>, Refused> {
     let laid = view.overlay(overlay).ok_or(Refused::NoOverlay(overlay))?;
-    if view.overlays().contains(&overlay) {
-        return Err(Refused::Stands(overlay));
+    let mut standing = view.overlays().into_iter();
+    let same = |other: &EntryId| {
+        view.overlay(*other)
+            .is_some_and(|it| it.layer == laid.layer)
+    };
+    if let Some(other) = standing.find(same) {
+        return Err(if other == overlay {
+            Refused::Stands(overlay)
+        } else {
+            Refused::StandsAs { overlay, other }
+        });
     }
     let span = match &laid.layer {
         Layer::Summary(summary) => Some(summary.span),

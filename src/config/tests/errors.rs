@@ -274,7 +274,7 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
     model:\n  base_url: 127.0.0.1:8080?key=sk-secret\n
       setting in c.yaml:2 cannot be used: `model.base_url` is `127.0.0.1:8080`, but must begin with http:// or https://
     compaction:\n  default_rule: none\n
-      setting in c.yaml:2 cannot be used: `compaction.default_rule` names `none`, which is not among `compaction.rules`
+      setting in c.yaml:2 cannot be used: `compaction.default_rule` names `none`, which is not among `compaction.rules`; there is default, heavy, light
     compaction:\n  auto:\n    trigger_ratio: 0\n
       setting in c.yaml:3 cannot be used: `compaction.auto.trigger_ratio` must be more than 0; `enabled: false` switches it off
     sandbox:\n  mode: workspace\n

@@ -251,7 +251,7 @@ fn what_is_wrong_names_its_source() {
         (
             from_set(&["compaction.default_rule=none"]).unwrap_err(),
             "settings cannot be used: `compaction.default_rule` names `none`, \
-             which is not among `compaction.rules`",
+             which is not among `compaction.rules`; there is default, heavy, light",
         ),
         (
             from_set(&["sandbox.mode=workspace"]).unwrap_err(),

@@ -221,7 +221,9 @@ fn what_cannot_be_done_is_said_in_a_line() {
             "--from e900",
             "--from 1s",
             "--keep-last 20",
+            "--to e2",
             "--strategy strip-reasoning --to r12",
+            "--strategy strip-tools --from r3 --to r9",
             "--strategy auto",
         ],
     );
@@ -239,6 +241,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
             "--profile none",
             "--from r5 --to r13 --summary Text.",
             "--strategy strip-tools --focus x",
+            "--keep-last -1",
             "--strategy auto --strategy summarize",
         ],
     );
@@ -253,8 +256,12 @@ fn what_cannot_be_done_is_said_in_a_line() {
     run RUN: 1s: nothing was recorded since then
     $ --keep-last 20
     run RUN: the run has 15 rounds, and the last 20 stay
+    $ --to e2
+    run RUN: e2 lies before the first round
     $ --strategy strip-reasoning --to r12
     run RUN: nothing worth hiding in rounds 1 to 12: 1,823 tokens, 0 can go
+    $ --strategy strip-tools --from r3 --to r9
+    run RUN: a summary stands for rounds 3 to 9 already: e57
     $ --strategy auto
     run RUN: 5,935 tokens are in use, and auto aims at 8,783
     $ --from nowhere
@@ -280,7 +287,11 @@ fn what_cannot_be_done_is_said_in_a_line() {
     $ --from r5 --to r13 --summary Text.
     undertext: your text for rounds 5 to 13 meets e57, a summary of rounds 1 to 10, and does not hold all of it; it is not widened by itself: name all of those rounds, or others
     $ --strategy strip-tools --focus x
-    undertext: a focus, a text or `fresh` needs a summary; add summarize to what is to be done
+    undertext: a focus, a text or `fresh` is about a summary; add `--strategy summarize`
+    $ --keep-last -1
+    undertext: invalid value '-1' for '--keep-last <N>': -1 is not in 0..=4294967295
+
+    For more information, try '--help'.
     $ --strategy auto --strategy summarize
     undertext: auto ends with a summary where one is needed; name one of auto and summarize
     ");
@@ -314,11 +325,43 @@ fn a_run_is_compacted_before_it_goes_on() {
         &provider,
         &[&resume[..], &["--compact=none", "More."]].concat(),
     );
-    assert_eq!((new.code, unknown.code), (2, 2));
-    insta::assert_snapshot!(place.plain(&(new.err + &unknown.err)), @"
+    let apart = place.ask(&provider, &[&resume[..], &["--compact", "heavy"]].concat());
+    assert_eq!((new.code, unknown.code, apart.code), (2, 2, 2));
+    insta::assert_snapshot!(place.plain(&(new.err + &unknown.err + &apart.err)), @"
     undertext: --compact goes with --resume or --continue: a new run has nothing to compact
     undertext: no rule is named `none`; there is default, heavy, light
+    undertext: `heavy` would be the task; a rule is named so: --compact=heavy
     ");
+}
+
+#[test]
+fn a_run_that_ended_stays_ended_when_it_is_summed_up() {
+    let place = Place::new();
+    let path = golden(&place);
+    let json = |line: &[&str]| -> Value {
+        let ran = place.run(line);
+        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"))
+    };
+    let forked = json(&["fork", path.to_str().unwrap(), "--json"]);
+    let run = forked["run"].as_str().unwrap();
+    let provider = Provider::new([
+        says(" "),
+        says("I’m sorry, but I can’t help with that."),
+        says("In short."),
+    ]);
+    for code in [1, 0] {
+        let asks = ["--focus", "x", "-m", "m", "--base-url", &provider.url];
+        let ran = place.run(&[&["compact", run][..], &asks].concat());
+        assert_eq!(ran.code, code, "{ran:?}");
+        let shown = json(&["show", run, "--json"]);
+        assert_eq!(shown["end"]["reason"], "finished", "{shown}");
+        assert_eq!(json(&["list", "--json"])["state"], "finished");
+    }
+    assert_eq!(place.run(&["undo", run, "e57"]).code, 0);
+    assert_eq!(place.run(&["compact", run, "--again", "57"]).code, 0);
+    let twice = place.run(&["compact", run, "--again", "57"]);
+    assert_eq!(twice.code, 2);
+    insta::assert_snapshot!(place.plain(&twice.err), @"undertext: e57 stands again as e84: laying it once more would change nothing");
 }
 
 #[test]

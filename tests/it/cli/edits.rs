@@ -228,7 +228,7 @@ fn a_call_is_shown_again() {
       to undo it       undertext retract 7c31d0f2 e29
 
     $ expand 7c31d0f2 9.1
-    undertext: 9.1 takes about 493 tokens, and what is shown may take 596 together; 501 of them are taken: undertext retract 7c31d0f2 takes back what shows another
+    undertext: 9.1 takes about 493 tokens, and what is shown may take 596 together; 501 of them are taken: undertext retract 7c31d0f2 OVERLAY takes back what shows another
 
     exit 2
 
