@@ -74,9 +74,7 @@ impl Agent {
         recorder.sync()?;
         if let Some(laid) = Laid::of(recorder.view(), first, before) {
             self.notice(&Notice::Laid(laid.clone()));
-            if self.hands.is_some() {
-                self.hook_after(recorder, &laid, cancel).await?;
-            }
+            self.hook_after(recorder, &laid, cancel).await?;
         }
         Ok(report)
     }
@@ -89,8 +87,8 @@ impl Agent {
         wanted: &Wanted,
         cancel: &CancellationToken,
     ) -> Result<Vec<String>, ByHandError> {
-        let policy = recorder.view().policy();
-        let asks = policy.is_some_and(|policy| policy.compaction.hooks.before.is_some());
+        // Not what is recorded: the settings of this run may not be yet.
+        let asks = self.setup.policy.compaction.hooks.before.is_some();
         let strategies = vec!["summarize".to_owned()];
         let question = Question::new(recorder.view(), Origin::User, wanted.span, strategies);
         let Some(question) = question.filter(|_| asks && self.hands.is_some()) else {

@@ -30,12 +30,13 @@ impl Agent {
         question: &Question,
         cancel: &CancellationToken,
     ) -> Result<(), AgentError> {
-        let policy = recorder.view().policy();
-        let Some(command) = policy.and_then(|policy| policy.compaction.hooks.before.clone()) else {
+        let hooks = &self.setup.policy.compaction.hooks;
+        let Some(command) = &hooks.before else {
             return Ok(());
         };
+        let command = (command.as_str(), hooks.timeout_ms);
         let watch = recorder.clock().stopwatch();
-        let Some(output) = self.hook(recorder, &command, question, cancel).await else {
+        let Some(output) = self.hook(recorder, command, question, cancel).await else {
             return Ok(());
         };
         let view = recorder.view();
@@ -76,8 +77,9 @@ impl Agent {
         laid: &Laid,
         cancel: &CancellationToken,
     ) -> Result<(), AgentError> {
-        let policy = recorder.view().policy();
-        let Some(command) = policy.and_then(|policy| policy.compaction.hooks.after.clone()) else {
+        // Not what is recorded: a pass by hand may be laid before the settings of this run are.
+        let hooks = &self.setup.policy.compaction.hooks;
+        let Some(command) = hooks.after.as_ref().filter(|_| self.hands.is_some()) else {
             return Ok(());
         };
         // What it is told of is durable before it is told.
@@ -85,7 +87,8 @@ impl Agent {
         let Some(told) = Told::of(recorder.view(), laid) else {
             return Ok(());
         };
-        let output = self.hook(recorder, &command, &told, cancel).await;
+        let command = (command.as_str(), hooks.timeout_ms);
+        let output = self.hook(recorder, command, &told, cancel).await;
         if let Some(Err(wrong)) = output {
             let text = format!("the hook after compaction {wrong}");
             tracing::warn!(text, "hook failed");
@@ -94,12 +97,12 @@ impl Agent {
         Ok(())
     }
 
-    /// Runs a command on this, and returns what it printed or how it failed; `None` if it was
-    /// cancelled.
+    /// Runs a command, with its longest time, on this, and returns what it printed or how it failed;
+    /// `None` if it was cancelled.
     async fn hook(
         &self,
         recorder: &Recorder,
-        command: &str,
+        (command, timeout_ms): (&str, u64),
         input: &impl Serialize,
         cancel: &CancellationToken,
     ) -> Option<Result<String, String>> {
@@ -111,10 +114,8 @@ impl Agent {
             Err(error) => return Some(Err(format!("cannot be told: {error}"))),
         };
         let view = recorder.view();
-        let policy = view.policy()?;
         // No call can have this id: the next entry is a note.
         let call = CallId::new(view.transcript().next_id(), 1);
-        let timeout_ms = policy.compaction.hooks.timeout_ms;
         let order = Order::hook(call, command, &input, timeout_ms, ANSWER_CHARS);
         let span = tracing::info_span!("hook", command);
         let run = hands.run(order).instrument(span);

@@ -245,17 +245,20 @@ fn what_was_stopped_is_not_the_loops_to_wait_for() {
     assert_eq!(done.unwrap().laid, 1);
 }
 
-/// The hook of the run is asked before a model is, and what it wants kept is asked for and listed.
+/// The hook of today's settings is asked before a model is, and what it wants kept is asked for and listed.
 #[test]
 fn the_hook_is_asked_before_a_summary_by_hand() {
     let place = tempfile::tempdir().unwrap();
     let told = |answer: &str| {
-        let (agent, mut recorder) = after(6, 400_000, |_, _| Ok(Reply::text("What was read.")));
+        let (_, mut recorder) = after(6, 400_000, |_, _| Ok(Reply::text("")));
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let workspace = Workspace::open(place.path(), None, environment).unwrap();
-        let mut setup = recorder.view().setup().unwrap().clone();
-        setup.policy.compaction.hooks.before = Some(format!("cat > question; echo '{answer}'"));
-        recorder.record(Event::Setup(Box::new(setup))).unwrap();
+        let mut policy = Policy::default();
+        policy.compaction.enabled = false;
+        policy.compaction.hooks.before = Some(format!("cat > question; echo '{answer}'"));
+        let model = Scripted::new(Vec::<Script>::new());
+        let model = model.with_summaries(|_| Ok(Reply::text("What was read.")));
+        let agent = scene::agent(400_000, policy, model);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

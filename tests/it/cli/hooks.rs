@@ -127,3 +127,31 @@ fn the_workspace_sets_no_hooks() {
     assert_eq!(told, "compacted (auto)");
     assert!(!place.path("home/w/ran").exists());
 }
+
+/// It may be set up for the first time: what was recorded knows nothing of it.
+#[test]
+fn a_hook_is_told_of_what_is_compacted_by_hand_before_a_run_goes_on() {
+    let place = place("{}");
+    let call = Answer::Calls(vec![("Bash", r#"{"command":"seq 1 300"}"#)]);
+    let texts = ["Counted.", "In short.", "Counted."];
+    let provider = Provider::new([call].into_iter().chain(texts.map(says)));
+    check(&place, &provider);
+    let settings = [
+        "compaction.rules.heavy.keep_last=1",
+        "compaction.hooks.after=cat > told",
+    ];
+    let settings = settings.map(|setting| ["--set", setting]);
+    let line = [
+        &["--continue", "--compact=heavy", "Again."],
+        &settings.concat()[..],
+    ]
+    .concat();
+    let ran = place.ask(&provider, &line);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told = fs::read_to_string(place.path("home/w/told")).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&told["event"], &told["origin"]),
+        (&json!("after"), &json!("user"))
+    );
+}
