@@ -138,7 +138,6 @@ impl Default for Compaction {
     fn default() -> Self {
         let light = Rule {
             strip_reasoning: true,
-            keep_last: 3,
             ..Rule::default()
         };
         let default = Rule {
@@ -147,7 +146,6 @@ impl Default for Compaction {
         };
         let heavy = Rule {
             summary: true,
-            keep_last: 3,
             ..Rule::default()
         };
         Self {
@@ -309,7 +307,7 @@ impl Default for ToolPolicy {
 }
 
 /// A named rule: what to lay on which rounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -339,6 +337,22 @@ pub struct Rule {
     pub keep_first: u32,
     /// Rounds at the end that stay.
     pub keep_last: u32,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            strip_reasoning: false,
+            tools: None,
+            dedup: false,
+            strip_attachments: false,
+            summary: false,
+            focus: None,
+            instructions: None,
+            keep_first: 0,
+            keep_last: 3,
+        }
+    }
 }
 
 /// Commands of a person's own around each pass but those of micro-compaction.
