@@ -56,40 +56,40 @@ fn a_dry_run_says_what_the_real_one_does() {
     assert_eq!(fs::read(&path).unwrap(), before);
     insta::assert_snapshot!(said, @"
     $ --dry-run --strategy strip-tools --strategy strip-attachments
-    run RUN: would be 5,935 → 5,727 tokens, 3 % less
+    run RUN: would be 5,965 → 5,757 tokens, 3 % less
     rounds 1–10 summarised before · 11–12 tools stripped · 13–15 kept
 
-      strip-tools  5,935 → 5,727  1 result in rounds 1 to 12
+      strip-tools  5,965 → 5,757  1 result in rounds 1 to 12
       strip-attachments: nothing worth hiding in rounds 1 to 12
 
     a dry run: nothing was changed
     $ -n --strategy omit-tools --strategy prune-tools --keep-last 1
-    run RUN: would be 5,935 → 4,953 tokens, 16 % less
+    run RUN: would be 5,965 → 4,983 tokens, 16 % less
     rounds 1–10 summarised before · 11–14 calls left out · 15 kept
 
-      omit-tools   5,935 → 5,467  3 calls in rounds 1 to 14
-      prune-tools  5,467 → 4,953  3 tools
+      omit-tools   5,965 → 5,496  3 calls in rounds 1 to 14
+      prune-tools  5,496 → 4,983  3 tools
 
     a dry run: nothing was changed
     $ -n --fresh
-    run RUN: would be 5,935 → ~5,067 tokens, 14 % less
+    run RUN: would be 5,965 → ~5,097 tokens, 14 % less
     rounds 1–12 summarised · 13–15 kept
 
-      summarize  5,935 → ~5,067  would summarise rounds 1 to 12 with offline
+      summarize  5,965 → ~5,097  would summarise rounds 1 to 12 with offline
 
     a dry run: nothing was changed; ~ stands for an expected size
     $ -n --focus vouchers --from r12
-    run RUN: would be 5,935 → ~5,642 tokens, 4 % less
+    run RUN: would be 5,965 → ~5,672 tokens, 4 % less
     rounds 1–10 summarised before · 11 kept · 12 summarised · 13–15 kept
 
-      summarize  5,935 → ~5,642  would summarise round 12 with offline
+      summarize  5,965 → ~5,672  would summarise round 12 with offline
 
     a dry run: nothing was changed; ~ stands for an expected size
     $ -n --strategy dedup-tools --from r11 --to r12
-    run RUN: would be 5,935 → 5,726 tokens, 3 % less
+    run RUN: would be 5,965 → 5,756 tokens, 3 % less
     rounds 1–10 summarised before · 11–12 stale results stripped · 13–15 kept
 
-      dedup-tools  5,935 → 5,726  1 result in rounds 11 to 12
+      dedup-tools  5,965 → 5,756  1 result in rounds 11 to 12
 
     a dry run: nothing was changed
     ");
@@ -104,10 +104,10 @@ fn a_dry_run_says_what_the_real_one_does() {
     assert!(fs::read(&path).unwrap().starts_with(&before));
     insta::assert_snapshot!(said, @"
     $ --strategy strip-tools --strategy strip-attachments
-    run RUN: 5,935 → 5,727 tokens, 3 % less
+    run RUN: 5,965 → 5,757 tokens, 3 % less
     rounds 1–10 summarised before · 11–12 tools stripped · 13–15 kept
 
-      e73 strip-tools  5,935 → 5,727  1 result in rounds 1 to 12
+      e73 strip-tools  5,965 → 5,757  1 result in rounds 1 to 12
       strip-attachments: nothing worth hiding in rounds 1 to 12
 
     to undo: undertext undo /demo.jsonl
@@ -125,8 +125,8 @@ fn a_report_has_one_shape() {
     let planned = compact(&place, &format!("--dry-run {words}"));
     let laid = compact(&place, words);
     insta::assert_snapshot!(place.plain(&(planned.out + &laid.out)), @r#"
-    {"run":"UUID","dry_run":true,"planned":1,"laid":0,"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727,"steps":[{"strategy":"strip-tools","span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
-    {"run":"UUID","dry_run":false,"planned":1,"laid":1,"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727,"steps":[{"strategy":"strip-tools","overlay":73,"span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5935,"after":5727}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
+    {"run":"UUID","dry_run":true,"planned":1,"laid":0,"entries_hidden":1,"estimated_tokens_saved":208,"before":5965,"after":5757,"steps":[{"strategy":"strip-tools","span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5965,"after":5757}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
+    {"run":"UUID","dry_run":false,"planned":1,"laid":1,"entries_hidden":1,"estimated_tokens_saved":208,"before":5965,"after":5757,"steps":[{"strategy":"strip-tools","overlay":73,"span":[4,60],"rounds":[1,12],"hides":{"results":1},"entries_hidden":1,"estimated_tokens_saved":208,"before":5965,"after":5757}],"left_out":[{"strategy":"strip-attachments","why":"nothing worth hiding in rounds 1 to 12"}],"timeline":[{"rounds":[1,10],"reads":"summarised before"},{"rounds":[11,12],"reads":"tools stripped"},{"rounds":[13,15],"reads":"kept"}]}
     "#);
 }
 
@@ -147,16 +147,16 @@ fn a_model_is_asked_only_for_a_summary_that_nobody_wrote() {
     insta::assert_snapshot!(place.plain(&(said + &verified.out)), @"
     model: offline, a script in this program and no LLM
     asking offline for a summary of rounds 11 to 12 (about 455 tokens)
-    run RUN: 5,935 → 5,474 tokens, 7 % less
+    run RUN: 5,965 → 5,503 tokens, 7 % less
     rounds 1–10 summarised before · 11–12 summarised · 13–15 kept
 
-      e75 summarize  5,935 → 5,474  a summary of rounds 11 to 12
+      e75 summarize  5,965 → 5,503  a summary of rounds 11 to 12
 
     to undo: undertext undo /demo.jsonl
-    run RUN: 5,474 → 5,266 tokens, 3 % less
+    run RUN: 5,503 → 5,296 tokens, 3 % less
     rounds 1–12 summarised before · 13–14 summarised in your words · 15 kept
 
-      e76 summarize  5,474 → 5,266  a summary of rounds 13 to 14
+      e76 summarize  5,503 → 5,296  a summary of rounds 13 to 14
 
     to undo: undertext undo /demo.jsonl
     17 of 17 requests rebuilt, all digests equal
@@ -263,7 +263,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
     $ --strategy strip-tools --from r3 --to r9
     run RUN: a summary stands for rounds 3 to 9 already: e57
     $ --strategy auto
-    run RUN: 5,935 tokens are in use, and auto aims at 8,783
+    run RUN: 5,965 tokens are in use, and auto aims at 8,797
     $ --from nowhere
     undertext: invalid value 'nowhere' for '--from <ADDRESS>': `nowhere` is no address; use e210 (entry), r120 or r-3 (round), 5 or -3 (turn), 41.2 (call), 5h (ago), last, last-compaction, start or end
 
@@ -316,7 +316,7 @@ fn a_run_is_compacted_before_it_goes_on() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "All done.\n"), "{ran:?}");
     let about = |line: &&str| line.starts_with("compact");
     let lines: Vec<&str> = ran.err.lines().filter(about).collect();
-    insta::assert_snapshot!(place.plain(&lines.join("\n")), @"compacted (user): [summary + 11 entries] → [2 summaries + 7 entries], 5,934 → 5,405 tokens, 1 overlay");
+    insta::assert_snapshot!(place.plain(&lines.join("\n")), @"compacted (user): [summary + 11 entries] → [2 summaries + 7 entries], 5,963 → 5,435 tokens, 1 overlay");
     let (_, asked) = (provider.body(), provider.body());
     assert!(String::from_utf8(asked).unwrap().contains("In short."));
 
@@ -399,12 +399,12 @@ fn a_fork_may_be_compacted_at_once() {
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
       forked from      00000001 at e47, after 9 rounds
       not taken over   5 blobs: lost to the parent as well
-      next request     15,198 tokens, 108 % of 14,000
+      next request     15,208 tokens, 108 % of 14,000
       to go on         undertext run --resume RUN
-    run RUN: 15,198 → 12,351 tokens, 18 % less
+    run RUN: 15,208 → 12,365 tokens, 18 % less
     rounds 1–6 tools stripped · 7–9 kept
 
-      e48 strip-tools  15,198 → 12,351  13 results in rounds 1 to 6
+      e48 strip-tools  15,208 → 12,365  13 results in rounds 1 to 6
       strip-reasoning: nothing worth hiding in rounds 1 to 6
 
     to undo: undertext undo RUN
