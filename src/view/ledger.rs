@@ -54,8 +54,6 @@ pub struct Ledger {
     pub summary_failures: u32,
     /// The same within the pass that is being made.
     pub pass_failures: u32,
-    /// The newest request for a summary that a note calls failed.
-    pub summary_failed: Option<EntryId>,
     /// The newest fault that says that a request is too long, whatever that was for.
     pub refused: Option<EntryId>,
     /// The newest fault that says that a round's request is too long.
@@ -258,7 +256,6 @@ impl Ledger {
     fn take_note(&mut self, entry: EntryId, note: &Note, chars: Chars) {
         match note {
             Note::SummaryFailed { request, .. } => {
-                self.summary_failed = Some(*request);
                 // What a person asked for by hand says nothing of the loop's own.
                 let asked = self
                     .asked
