@@ -182,7 +182,7 @@ fn response(id: EntryId, reply: &Response) -> (String, Vec<String>) {
     for block in &reply.reasoning {
         body.push(match block {
             Reasoning::Text { text, .. } => format!("[reasoning] {text}"),
-            Reasoning::Raw { raw } => {
+            Reasoning::Raw { raw, .. } => {
                 format!(
                     "[reasoning, opaque, {}]",
                     amount::of(raw.len() as u64, "byte")

@@ -254,6 +254,7 @@ impl Settings {
         let main = settings.name.as_deref()?;
         let model = |name: &str| Model {
             name: name.to_owned(),
+            server: None,
             api: settings.api,
             profile: profile(name),
             // What is known of one model says nothing of another.

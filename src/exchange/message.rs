@@ -21,6 +21,8 @@ pub enum Message<'a> {
         reasoning: Cow<'a, [Reasoning]>,
         /// The calls that still read, in their order.
         calls: Vec<SentCall<'a>>,
+        /// What the provider sent beside the text, opaque, its exact text.
+        extra: Option<Cow<'a, str>>,
     },
     /// The result of one call.
     Tool {
@@ -55,10 +57,12 @@ impl Message<'_> {
                 text,
                 reasoning,
                 calls,
+                extra,
             } => Message::Assistant {
                 text: Cow::Owned(text.into_owned()),
                 reasoning: Cow::Owned(reasoning.into_owned()),
                 calls: calls.into_iter().map(SentCall::into_owned).collect(),
+                extra: extra.map(|extra| Cow::Owned(extra.into_owned())),
             },
             Self::Tool { call, text } => Message::Tool {
                 call,

@@ -30,6 +30,9 @@ pub struct Response {
     /// What the provider counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What the provider sent beside the text, opaque, as the exact text of one JSON object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<String>,
     /// The model's name as the provider reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -56,7 +59,33 @@ pub enum Reasoning {
     Raw {
         /// Its exact bytes.
         raw: String,
+        /// The list it came in, and goes back in, such as `reasoning_details`; absent: it is an item
+        /// by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
+        /// The number of calls that came before it; absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u32>,
     },
+}
+
+impl Reasoning {
+    /// An opaque item by itself, before the first call.
+    pub fn raw(raw: impl Into<String>) -> Self {
+        Self::Raw {
+            raw: raw.into(),
+            field: None,
+            after: None,
+        }
+    }
+
+    /// Whether it is opaque, and so belongs to the model that made it.
+    pub fn is_opaque(&self) -> bool {
+        match self {
+            Self::Raw { .. } => true,
+            Self::Text { .. } => false,
+        }
+    }
 }
 
 /// One tool call, as received.

@@ -50,6 +50,8 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
         message: said.shown(status),
         wait_ms: wait_ms.flatten(),
         window,
+        parameter: None,
+        refused_call: None,
     }
 }
 

@@ -163,7 +163,7 @@ impl Model for Client {
     fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
         let exchange = Exchange {
             shared: Arc::clone(&self.shared),
-            stage: Stage::Unsent(ask),
+            stage: Stage::Unsent(Box::new(ask)),
             ready: VecDeque::new(),
         };
         stream::unfold(exchange, |mut exchange| async move {
@@ -188,7 +188,7 @@ impl Exchange {
                 return Some(delta);
             }
             match std::mem::replace(&mut self.stage, Stage::Over) {
-                Stage::Unsent(ask) => match self.shared.open(ask).await {
+                Stage::Unsent(ask) => match self.shared.open(*ask).await {
                     Ok(reading) => self.stage = Stage::Reading(Box::new(reading)),
                     Err(fault) => self.fault(fault),
                 },

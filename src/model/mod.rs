@@ -91,6 +91,8 @@ pub struct Reply {
     pub ending: Ending,
     /// The provider's word for how it ended, exactly.
     pub finish: Option<String>,
+    /// What the provider sent beside the text, opaque, as the exact text of one JSON object.
+    pub extra: Option<String>,
     /// What the provider counted.
     pub usage: Option<Usage>,
     /// The model's name as the provider reports it.
@@ -108,6 +110,7 @@ impl Default for Reply {
             calls: Vec::new(),
             ending: Ending::Complete,
             finish: None,
+            extra: None,
             usage: None,
             model: None,
             provider_request: None,
@@ -133,6 +136,7 @@ impl Reply {
             calls,
             ending,
             finish,
+            extra,
             usage,
             model,
             provider_request,
@@ -144,6 +148,7 @@ impl Reply {
             calls,
             ending,
             finish,
+            extra,
             usage,
             model,
             provider_request,
@@ -182,6 +187,10 @@ pub struct Fault {
     pub wait_ms: Option<u64>,
     /// The context window in tokens, as an overflow's message names it.
     pub window: Option<u64>,
+    /// The parameter of the request that the server does not take, if it names one.
+    pub parameter: Option<String>,
+    /// The model's own call, as text, which the server refused to pass on.
+    pub refused_call: Option<String>,
 }
 
 impl Fault {
@@ -193,6 +202,8 @@ impl Fault {
             message: message.into(),
             wait_ms: None,
             window: None,
+            parameter: None,
+            refused_call: None,
         }
     }
 }

@@ -25,7 +25,7 @@ const FAILURE_MAX: usize = 64 << 10;
 /// How far a request is.
 pub(crate) enum Stage {
     /// It waits to be sent.
-    Unsent(Ask),
+    Unsent(Box<Ask>),
     /// Its answer is being read.
     Reading(Box<Reading>),
     /// Everything was told.

@@ -166,6 +166,7 @@ mod tests {
             body: body.as_bytes().into(),
             model: setup::Model {
                 name: "m".to_owned(),
+                server: None,
                 api: setup::Api::default(),
                 profile: setup::Profile::default(),
                 window: None,

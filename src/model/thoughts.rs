@@ -74,13 +74,13 @@ impl Thoughts {
         if let Some(text) = object.first(&["text", "summary"]).and_then(Value::text) {
             tell(deltas, Delta::Reasoning, text.text);
         }
-        if let Some(Reasoning::Raw { raw }) = self.0.last_mut()
+        if let Some(Reasoning::Raw { raw, .. }) = self.0.last_mut()
             && let Some(joined) = joined(raw, &object)
         {
             *raw = joined;
         } else {
             let raw = item.raw().to_owned();
-            self.0.push(Reasoning::Raw { raw });
+            self.0.push(Reasoning::raw(raw));
         }
         item.raw().len()
     }
@@ -170,7 +170,7 @@ mod tests {
             .into_iter()
             .map(|block| match block {
                 Reasoning::Text { field, text } => format!("{field}: {text}"),
-                Reasoning::Raw { raw } => raw,
+                Reasoning::Raw { raw, .. } => raw,
             })
             .collect();
         assert_eq!(shown, blocks, "{messages:?}");

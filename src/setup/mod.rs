@@ -10,12 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use policy::{
-    Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, Policy, Prices, Retries, Rule,
-    Sandbox, SummaryPolicy, ToolPolicy,
+    Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, OutputSchema, Policy, Prices,
+    Retries, Rule, Sandbox, SummaryPolicy, ToolPolicy,
 };
 pub use wire::{
-    Api, CallProfile, EmptyContent, MessageProfile, Model, Models, ParameterProfile, Parameters,
-    Profile, ReasoningProfile, Removable, Role, SendBack, SignedArguments, Wire,
+    Api, CacheMarkers, CacheProfile, CallIds, CallProfile, EmptyContent, MessageOrder,
+    MessageProfile, Model, Models, OutputFormat, OutputProfile, ParameterProfile, Parameters,
+    Profile, ReasoningProfile, Removable, Role, SchemaForm, SendBack, SignedArguments, ToolProfile,
+    UsageProfile, Wire,
 };
 
 /// The body of a `setup` entry: the settings that a request and a step depend on.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::exchange::Treatment::Strip;
 use crate::exchange::{Hint, is_false};
@@ -29,9 +30,28 @@ pub struct Policy {
     /// The command that must exit with 0 before the work may end; absent: the model's word counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// The schema that the last answer must fit; absent: any text will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSchema>,
     /// Tools that a person pruned, which are not offered again by themselves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pruned: Vec<String>,
+}
+
+/// A JSON Schema that the last answer must fit.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OutputSchema {
+    /// The name under which it is sent.
+    pub name: String,
+    /// The schema, as it is sent.
+    #[schemars(with = "serde_json::Value")]
+    pub schema: Box<RawValue>,
+}
+
+impl PartialEq for OutputSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.schema.get() == other.schema.get()
+    }
 }
 
 /// When a run must stop, and what it takes in.

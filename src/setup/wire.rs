@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::exchange::ToolSpec;
 
@@ -82,6 +83,9 @@ pub enum Role {
 pub struct Model {
     /// Its name as the provider knows it.
     pub name: String,
+    /// The server's scheme and host; absent: not known. Keys and paths are never recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The protocol.
     #[serde(default)]
     pub api: Api,
@@ -101,11 +105,30 @@ impl Model {
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            server: None,
             api: Api::default(),
             profile: Profile::default(),
             window: None,
             parameters: Parameters::default(),
         }
+    }
+}
+
+impl Model {
+    /// Whether signed blocks of one are good for the other: they belong to the model and the
+    /// provider that made them.
+    pub fn made_by(&self, maker: &Self) -> bool {
+        let of = |model: &Self| {
+            let Self {
+                name,
+                server,
+                api,
+                profile,
+                ..
+            } = model;
+            (name.clone(), server.clone(), *api, profile.name.clone())
+        };
+        of(self) == of(maker)
     }
 }
 
@@ -132,6 +155,10 @@ pub struct Parameters {
     /// How hard the model should think, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
+    /// What the provider's cache knows this run by, so that its requests find what the ones before
+    /// left there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_key: Option<String>,
 }
 
 /// A provider's deviations, as data. The default is plain OpenAI.
@@ -151,6 +178,22 @@ pub struct Profile {
     /// Parameters: names, and which to leave out.
     #[serde(default)]
     pub parameters: ParameterProfile,
+    /// Tools: how many, their names and schemas.
+    #[serde(default)]
+    pub tools: ToolProfile,
+    /// The provider's cache: how it is told what to keep.
+    #[serde(default)]
+    pub cache: CacheProfile,
+    /// Answers that must fit a schema.
+    #[serde(default)]
+    pub output: OutputProfile,
+    /// How tokens are reported.
+    #[serde(default)]
+    pub usage: UsageProfile,
+    /// Words, in lower case, by which the provider says that a request is too long, beside those
+    /// that are known of all.
+    #[serde(default)]
+    pub overflow: Vec<String>,
 }
 
 impl Default for Profile {
@@ -161,6 +204,11 @@ impl Default for Profile {
             calls: CallProfile::default(),
             messages: MessageProfile::default(),
             parameters: ParameterProfile::default(),
+            tools: ToolProfile::default(),
+            cache: CacheProfile::default(),
+            output: OutputProfile::default(),
+            usage: UsageProfile::default(),
+            overflow: Vec::new(),
         }
     }
 }
@@ -206,6 +254,9 @@ pub struct CallProfile {
     /// What becomes of a signature when the arguments it signs are stubbed.
     #[serde(default)]
     pub signed_arguments: SignedArguments,
+    /// The form of ids.
+    #[serde(default)]
+    pub ids: CallIds,
     /// The longest id the provider takes, in characters.
     #[serde(default = "forty")]
     pub id_max: u32,
@@ -219,9 +270,21 @@ impl Default for CallProfile {
     fn default() -> Self {
         Self {
             signed_arguments: SignedArguments::default(),
+            ids: CallIds::default(),
             id_max: forty(),
         }
     }
+}
+
+/// The form of the ids of calls on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallIds {
+    /// `call_17_2`.
+    #[default]
+    Plain,
+    /// Exactly nine letters and digits.
+    Nine,
 }
 
 /// What becomes of a signature when the arguments it signs would be stubbed.
@@ -236,11 +299,45 @@ pub enum SignedArguments {
 }
 
 /// How a provider wants messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageProfile {
     /// What stands for the content of an assistant's message that has calls but no text.
     #[serde(default)]
     pub empty_content: EmptyContent,
+    /// Which message may follow which.
+    #[serde(default)]
+    pub order: MessageOrder,
+    /// Whether a user's message may follow a result; if not, its text is added to the result.
+    #[serde(default = "yes")]
+    pub user_after_tool: bool,
+}
+
+impl Default for MessageProfile {
+    fn default() -> Self {
+        Self {
+            empty_content: EmptyContent::default(),
+            order: MessageOrder::default(),
+            user_after_tool: yes(),
+        }
+    }
+}
+
+impl MessageProfile {
+    /// Whether messages that stand side by side may have to become one.
+    pub fn merges(&self) -> bool {
+        self.order == MessageOrder::Alternate || !self.user_after_tool
+    }
+}
+
+/// Which message may follow which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageOrder {
+    /// Any.
+    #[default]
+    Any,
+    /// User and assistant take turns, so neighbours of one role become one message.
+    Alternate,
 }
 
 /// What stands for the content of an assistant's message without text.
@@ -265,6 +362,12 @@ pub struct ParameterProfile {
     /// Whether usage must be asked for when streaming.
     #[serde(default = "yes")]
     pub stream_usage: bool,
+    /// Parameters that are not sent, whatever the settings say.
+    #[serde(default)]
+    pub leave_out: Vec<String>,
+    /// Further members of every request.
+    #[serde(default)]
+    pub add: Map<String, Value>,
 }
 
 fn max_completion_tokens() -> String {
@@ -280,6 +383,125 @@ impl Default for ParameterProfile {
         Self {
             max_output_tokens: max_completion_tokens(),
             stream_usage: yes(),
+            leave_out: Vec::new(),
+            add: Map::new(),
         }
     }
+}
+
+impl ParameterProfile {
+    /// Whether a parameter may be sent.
+    pub fn takes(&self, name: &str) -> bool {
+        !self.leave_out.iter().any(|left_out| left_out == name)
+    }
+}
+
+/// What a provider takes as tools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolProfile {
+    /// The form in which schemas of arguments are sent.
+    #[serde(default)]
+    pub schema: SchemaForm,
+    /// The most tools of a request.
+    #[serde(default = "hundred_and_twenty_eight")]
+    pub max: u32,
+    /// The longest name, in characters. A name begins with a letter or an underscore and holds
+    /// letters, digits, underscores and hyphens.
+    #[serde(default = "sixty_four")]
+    pub name_max: u32,
+}
+
+fn hundred_and_twenty_eight() -> u32 {
+    128
+}
+
+fn sixty_four() -> u32 {
+    64
+}
+
+impl Default for ToolProfile {
+    fn default() -> Self {
+        Self {
+            schema: SchemaForm::default(),
+            max: hundred_and_twenty_eight(),
+            name_max: sixty_four(),
+        }
+    }
+}
+
+/// The form in which JSON Schemas are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaForm {
+    /// As they are.
+    #[default]
+    Full,
+    /// Without what a provider of little patience refuses: references, alternatives beside a type,
+    /// `additionalProperties`, arrays without items.
+    Plain,
+}
+
+/// How a provider's cache is told what to keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CacheProfile {
+    /// What is marked.
+    #[serde(default)]
+    pub markers: CacheMarkers,
+    /// Whether requests carry a key by which they find their cache.
+    #[serde(default)]
+    pub key: bool,
+}
+
+/// What of a request is marked for the provider's cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMarkers {
+    /// Nothing: the provider finds out by itself.
+    #[default]
+    None,
+    /// The instructions, and with them the tools before them.
+    Instructions,
+    /// The request, whose newest part the provider marks.
+    Request,
+}
+
+/// How a provider takes a schema that answers must fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputProfile {
+    /// The form of `response_format`.
+    #[serde(default)]
+    pub format: OutputFormat,
+    /// Whether it may be sent together with tools.
+    #[serde(default = "yes")]
+    pub beside_tools: bool,
+}
+
+impl Default for OutputProfile {
+    fn default() -> Self {
+        Self {
+            format: OutputFormat::default(),
+            beside_tools: yes(),
+        }
+    }
+}
+
+/// How a provider is told the form of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputFormat {
+    /// By the schema.
+    #[default]
+    JsonSchema,
+    /// By asking for some JSON object.
+    JsonObject,
+    /// By the instructions alone.
+    None,
+}
+
+/// How a provider reports tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageProfile {
+    /// Whether tokens read from a cache, and those written to it, are left out of those read.
+    #[serde(default)]
+    pub cached_apart: bool,
 }

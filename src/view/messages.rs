@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::exchange::{Message, SentCall, ToolCall, ToolResult, ToolSpec};
+use crate::exchange::{Message, Response, SentCall, ToolCall, ToolResult, ToolSpec};
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Carry, Form, Layer, Overlay};
+use crate::setup::Setup;
 use crate::transcript::{Event, Speaker, User};
 use crate::view::View;
 use crate::view::item::{Item, Kind};
@@ -96,6 +97,7 @@ impl View {
                 text: Cow::Borrowed(words::UNDERSTOOD),
                 reasoning: Cow::Borrowed(&[]),
                 calls: Vec::new(),
+                extra: None,
             }),
         }
     }
@@ -108,21 +110,53 @@ impl View {
         else {
             return None;
         };
+        // Signed and opaque blocks are good for the model that made them alone.
+        let own = self.is_own(response);
         let shown = |index: &usize| !item.hides_call(*index);
         let calls = (0..calls.len()).filter(shown).filter_map(|index| {
             let call = response.calls.get(index)?;
             let id = CallId::at(item.entry, index);
             let stubbed = matches!(calls[index].layers.arguments(), Reads::Stubbed(_));
-            Some(sent(id, call, stubbed))
+            Some(sent(id, call, stubbed, own))
         });
+        let reasoning = match reasoning.newest() {
+            Some(_) => Cow::Borrowed(&[][..]),
+            None if own => Cow::Borrowed(response.reasoning.as_slice()),
+            None => {
+                let plain = response.reasoning.iter().filter(|block| !block.is_opaque());
+                Cow::Owned(plain.cloned().collect())
+            }
+        };
         Some(Message::Assistant {
             text: Cow::Borrowed(&response.text),
-            reasoning: match reasoning.newest() {
-                Some(_) => Cow::Borrowed(&[]),
-                None => Cow::Borrowed(&response.reasoning),
-            },
+            reasoning,
             calls: calls.collect(),
+            extra: response.extra.as_deref().filter(|_| own).map(Cow::Borrowed),
         })
+    }
+
+    /// Whether the model that works on the task now is the one that made a response.
+    fn is_own(&self, response: &Response) -> bool {
+        let maker = self.setup_at(response.request);
+        let models = maker.zip(self.setup());
+        models.is_none_or(|(maker, now)| {
+            let (maker, now) = (&maker.wire.models.main, &now.wire.models.main);
+            now.made_by(maker)
+        })
+    }
+
+    /// The settings that were in force at an entry.
+    pub(crate) fn setup_at(&self, entry: EntryId) -> Option<&Setup> {
+        let place = self
+            .setups
+            .partition_point(|setup| *setup < entry)
+            .checked_sub(1)?;
+        let setup = self.transcript.get(*self.setups.get(place)?)?;
+        if let Event::Setup(setup) = &setup.event {
+            Some(setup)
+        } else {
+            None
+        }
     }
 
     fn result_text(&self, item: &Item, index: usize, id: CallId) -> Cow<'_, str> {
@@ -275,19 +309,12 @@ impl View {
 
     /// The spec of a tool in the setup that was in force at an entry.
     pub(crate) fn spec_at(&self, name: &str, entry: EntryId) -> Option<&ToolSpec> {
-        let place = self
-            .setups
-            .partition_point(|setup| *setup < entry)
-            .checked_sub(1)?;
-        let setup = self.transcript.get(*self.setups.get(place)?)?;
-        let Event::Setup(setup) = &setup.event else {
-            return None;
-        };
+        let setup = self.setup_at(entry)?;
         setup.wire.tools.iter().find(|spec| spec.name == name)
     }
 }
 
-fn sent(id: CallId, call: &ToolCall, stubbed: bool) -> SentCall<'_> {
+fn sent(id: CallId, call: &ToolCall, stubbed: bool, own: bool) -> SentCall<'_> {
     let arguments = if stubbed {
         words::NO_ARGUMENTS
     } else {
@@ -301,7 +328,7 @@ fn sent(id: CallId, call: &ToolCall, stubbed: bool) -> SentCall<'_> {
         extra: call
             .extra
             .as_deref()
-            .filter(|_| !stubbed)
+            .filter(|_| own && !stubbed)
             .map(Cow::Borrowed),
     }
 }

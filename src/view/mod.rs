@@ -45,7 +45,7 @@ use crate::overlay::{Layer, Overlay};
 use crate::setup::{Policy, Setup, Wire};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Event, Transcript, User};
-use crate::wire::chat;
+use crate::wire::{self, Head};
 use bands::Bands;
 use item::{CallState, Items, Kind};
 use pieces::{Part, Piece, Pieces};
@@ -163,17 +163,18 @@ impl View {
     }
 
     fn take_setup(&mut self, id: EntryId, setup: &Setup) {
-        let before = self.setup().map(|before| &before.wire);
-        let changed = before.is_none_or(|before| before != &setup.wire);
-        let profile = before
-            .is_none_or(|before| before.models.main.profile != setup.wire.models.main.profile);
-        self.setups.push(id);
-        if changed {
-            let wire = &setup.wire;
-            let head = chat::head(&wire.models.main, &wire.tools, &wire.instructions);
-            let comma = chat::head_has_message(&wire.instructions);
-            self.pieces.set_head(head, comma, profile);
+        let head = Head::of(setup);
+        let before = self.setup().map(Head::of);
+        let same = before.is_some_and(|before| before.bytes() == head.bytes());
+        // Signed blocks read only to the model that made them.
+        let reads_alike = before.is_some_and(|before| {
+            before.model.made_by(head.model) && before.model.profile == head.model.profile
+        });
+        let (bytes, comma) = (head.bytes(), head.has_message());
+        if !same || !reads_alike {
+            self.pieces.set_head(bytes, comma, !reads_alike);
         }
+        self.setups.push(id);
         self.reconsider();
     }
 
@@ -292,7 +293,7 @@ impl View {
     /// Renders what will not change any more.
     fn settle(&mut self, hash: bool) {
         let mut pieces = std::mem::take(&mut self.pieces);
-        if let Some(profile) = self.setup().map(|setup| &setup.wire.models.main.profile) {
+        if let Some(model) = self.setup().map(|setup| &setup.wire.models.main) {
             let rendered = pieces.settle(|piece, out| {
                 let open = match piece.part {
                     Part::Result(index) => self.is_open(piece.item, index),
@@ -304,7 +305,7 @@ impl View {
                 };
                 let message = if open { None } else { self.message(piece) };
                 message
-                    .map(|message| chat::message(out, &message, profile))
+                    .map(|message| wire::message(out, &message, model))
                     .is_some()
             });
             self.work.rendered += rendered as u64;

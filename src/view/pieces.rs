@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::id::EntryId;
 use crate::meter::Chars;
-use crate::wire::chat;
+use crate::wire::TAIL;
 use crate::wire::digest::PrefixDigest;
 
 /// Which message a piece is.
@@ -99,7 +99,7 @@ impl Pieces {
     pub(super) fn chars(&self) -> Chars {
         let commas = self.settled.saturating_sub(usize::from(!self.comma)) as u64;
         let rest = Chars {
-            all: commas + chat::TAIL.len() as u64,
+            all: commas + TAIL.len() as u64,
             wide: 0,
         };
         self.head_chars + self.chars + rest
@@ -109,7 +109,7 @@ impl Pieces {
     pub(super) fn head_chars(&self) -> Chars {
         self.head_chars
             + Chars {
-                all: chat::TAIL.len() as u64,
+                all: TAIL.len() as u64,
                 wide: 0,
             }
     }

@@ -6,7 +6,7 @@ use crate::transcript::turn::Round;
 use crate::transcript::{Purpose, Summarize};
 use crate::view::item::Kind;
 use crate::view::{Sizes, View};
-use crate::wire::chat;
+use crate::wire;
 
 /// Room left for what a request says of itself: round numbers and parts.
 const SPARE: u64 = 200;
@@ -46,7 +46,7 @@ impl View {
         for (unit, last) in self.units(ask.span) {
             let mut bytes = Vec::new();
             for message in self.raw_messages(unit, clip) {
-                chat::message(&mut bytes, &message, &model.profile);
+                wire::message(&mut bytes, &message, model);
                 bytes.push(b',');
             }
             self.measured.add(bytes.len());

@@ -16,7 +16,7 @@ use crate::setup::{Model, Role};
 use crate::transcript::{Combine, Estimate, Purpose, Source, Summarize};
 use crate::view::View;
 use crate::view::item::Kind;
-use crate::wire::{Body, chat};
+use crate::wire::{self, Body, Head, TAIL, Wanted};
 use crate::words;
 
 /// Words that mark a line of a clipped result as worth keeping.
@@ -57,8 +57,12 @@ impl View {
     pub(super) fn asked_bytes(&self, purpose: &Purpose) -> Option<Vec<u8>> {
         match purpose {
             Purpose::Round => None,
-            Purpose::Summary(ask) => self.asked_body(ask.model, &self.summary_messages(ask)),
-            Purpose::Combine(ask) => self.asked_body(ask.model, &self.combine_messages(ask)),
+            Purpose::Summary(ask) => {
+                self.asked_body(ask.model, Wanted::Text, &self.summary_messages(ask))
+            }
+            Purpose::Combine(ask) => {
+                self.asked_body(ask.model, Wanted::Text, &self.combine_messages(ask))
+            }
             Purpose::Repair { response, error } => {
                 let mut messages: Vec<Message<'_>> = self.messages();
                 // A reply of the round itself is among the messages already.
@@ -69,23 +73,24 @@ impl View {
                         text,
                         reasoning,
                         calls,
+                        extra: None,
                     });
                 }
                 messages.push(Message::User {
                     text: Cow::Borrowed(error),
                 });
-                self.asked_body(Role::Main, &messages)
+                self.asked_body(Role::Main, Wanted::Answer, &messages)
             }
         }
     }
 
     fn round_body(&self) -> Option<Body> {
-        let profile = &self.wire()?.models.main.profile;
+        let model = &self.wire()?.models.main;
         let settled = self.pieces.bytes();
         if self.pieces.settled() == self.pieces.list().len() {
-            let mut bytes = Vec::with_capacity(settled.len() + chat::TAIL.len());
+            let mut bytes = Vec::with_capacity(settled.len() + TAIL.len());
             bytes.extend_from_slice(settled);
-            bytes.extend_from_slice(chat::TAIL);
+            bytes.extend_from_slice(TAIL);
             let digest = self.pieces.digest();
             let behind = bytes.get(digest.bytes()..).unwrap_or_default();
             let sha256 = digest.finish(behind);
@@ -97,16 +102,16 @@ impl View {
         let mut bytes = settled.to_vec();
         for piece in &self.pieces.list()[self.pieces.settled()..] {
             if let Some(message) = self.message(piece) {
-                push(&mut bytes, |out| chat::message(out, &message, profile));
+                push(&mut bytes, |out| wire::message(out, &message, model));
             }
         }
-        bytes.extend_from_slice(chat::TAIL);
+        bytes.extend_from_slice(TAIL);
         Some(Body::new(bytes))
     }
 
     /// A body that asks a model for a text: the round's own instructions and tools, with no
     /// permission to call them, then these messages.
-    fn asked_body(&self, role: Role, messages: &[Message<'_>]) -> Option<Vec<u8>> {
+    fn asked_body(&self, role: Role, wanted: Wanted, messages: &[Message<'_>]) -> Option<Vec<u8>> {
         let setup = self.setup()?;
         let model = setup.wire.models.role(role)?;
         let mut model = Model { ..model.clone() };
@@ -116,13 +121,16 @@ impl View {
             let asked = model.parameters.max_output_tokens;
             model.parameters.max_output_tokens = Some(asked.map_or(most, |asked| asked.min(most)));
         }
-        let mut bytes = chat::head_for_text(&model, &setup.wire.tools, &setup.wire.instructions);
+        let head = Head {
+            model: &model,
+            wanted,
+            ..Head::of(setup)
+        };
+        let mut bytes = head.bytes();
         for message in messages {
-            push(&mut bytes, |out| {
-                chat::message(out, message, &model.profile);
-            });
+            push(&mut bytes, |out| wire::message(out, message, &model));
         }
-        bytes.extend_from_slice(chat::TAIL);
+        bytes.extend_from_slice(TAIL);
         self.measured.add(bytes.len());
         Some(bytes)
     }
@@ -251,6 +259,7 @@ impl View {
                 text: Cow::Borrowed(&response.text),
                 reasoning: Cow::Borrowed(&[]),
                 calls: sent.collect(),
+                extra: None,
             });
             for (id, call) in ids.iter().zip(calls) {
                 let result = call.result.and_then(|result| self.result(result));

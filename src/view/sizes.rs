@@ -207,6 +207,7 @@ mod tests {
     fn sizes(window: Option<u64>, output: Option<u64>) -> Sizes {
         let mut model = Model {
             name: "m".into(),
+            server: None,
             api: crate::setup::Api::Chat,
             profile: Profile::default(),
             window,

@@ -9,67 +9,121 @@ use serde_json::{Map, Value};
 
 use crate::exchange::{Message, Reasoning, SentCall, ToolSpec};
 use crate::id::CallId;
-use crate::setup::{EmptyContent, Model, Profile, SendBack};
-
-/// What closes a body after the last message.
-pub const TAIL: &[u8] = b"]}";
+use crate::setup::{CacheMarkers, EmptyContent, OutputFormat, OutputSchema, Profile, SendBack};
+use crate::wire::{Head, Wanted};
 
 /// Everything of a body before its first message, the instructions' message included.
-pub fn head(model: &Model, tools: &[ToolSpec], instructions: &str) -> Vec<u8> {
-    head_with(model, tools, instructions, b"")
-}
-
-/// The same for a request that asks for a text: the tools are told of but must not be called.
-pub fn head_for_text(model: &Model, tools: &[ToolSpec], instructions: &str) -> Vec<u8> {
-    head_with(model, tools, instructions, b",\"tool_choice\":\"none\"")
-}
-
-fn head_with(model: &Model, tools: &[ToolSpec], instructions: &str, choice: &[u8]) -> Vec<u8> {
+pub fn head(head: &Head<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    let parameters = &model.parameters;
+    let (parameters, profile) = (&head.model.parameters, &head.model.profile);
+    let takes = |name: &str| profile.parameters.takes(name);
     out.extend_from_slice(b"{\"model\":");
-    json(&mut out, &model.name);
+    json(&mut out, &head.model.name);
     out.extend_from_slice(b",\"stream\":true");
-    if model.profile.parameters.stream_usage {
+    if profile.parameters.stream_usage && takes("stream_options") {
         out.extend_from_slice(b",\"stream_options\":{\"include_usage\":true}");
     }
-    if let Some(tokens) = parameters.max_output_tokens {
+    let most = &profile.parameters.max_output_tokens;
+    if let Some(tokens) = parameters.max_output_tokens.filter(|_| takes(most)) {
         out.push(b',');
-        json(&mut out, &model.profile.parameters.max_output_tokens);
+        json(&mut out, most);
         out.push(b':');
         json(&mut out, &tokens);
     }
-    if let Some(temperature) = parameters.temperature {
+    if let Some(temperature) = parameters.temperature.filter(|_| takes("temperature")) {
         out.extend_from_slice(b",\"temperature\":");
         json(&mut out, &temperature);
     }
-    if let Some(effort) = &parameters.reasoning_effort {
+    let effort = parameters.reasoning_effort.as_ref();
+    if let Some(effort) = effort.filter(|_| takes("reasoning_effort")) {
         out.extend_from_slice(b",\"reasoning_effort\":");
         json(&mut out, effort);
     }
-    if !tools.is_empty() {
-        out.extend_from_slice(b",\"tools\":[");
-        for (place, spec) in tools.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            tool(&mut out, spec);
-        }
-        out.push(b']');
-        out.extend_from_slice(choice);
+    let key = parameters.cache_key.as_ref().filter(|_| profile.cache.key);
+    if let Some(key) = key.filter(|_| takes("prompt_cache_key")) {
+        out.extend_from_slice(b",\"prompt_cache_key\":");
+        json(&mut out, key);
+    }
+    let markers = profile.cache.markers;
+    if markers == CacheMarkers::Request && takes("cache_control") {
+        out.extend_from_slice(b",\"cache_control\":{\"type\":\"ephemeral\"}");
+    }
+    for (name, value) in profile
+        .parameters
+        .add
+        .iter()
+        .filter(|(name, _)| takes(name))
+    {
+        out.push(b',');
+        json(&mut out, name);
+        out.push(b':');
+        json(&mut out, value);
+    }
+    tools(&mut out, head);
+    if let Some(schema) = head.output.filter(|_| takes("response_format")) {
+        response_format(&mut out, head, schema);
     }
     out.extend_from_slice(b",\"messages\":[");
-    if !instructions.is_empty() {
+    if !head.instructions.is_empty() {
         out.extend_from_slice(b"{\"role\":\"system\",\"content\":");
-        json(&mut out, instructions);
+        if markers == CacheMarkers::Instructions && takes("cache_control") {
+            out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+            json(&mut out, head.instructions);
+            out.extend_from_slice(b",\"cache_control\":{\"type\":\"ephemeral\"}}]");
+        } else {
+            json(&mut out, head.instructions);
+        }
         out.push(b'}');
     }
     out
 }
 
-/// Whether a comma stands between a head and the first message.
-pub fn head_has_message(instructions: &str) -> bool {
-    !instructions.is_empty()
+fn tools(out: &mut Vec<u8>, head: &Head<'_>) {
+    let profile = &head.model.profile;
+    // Where a form and tools do not go together, the answer is asked for without tools.
+    let apart = head.output.is_some() && !profile.output.beside_tools;
+    if head.tools.is_empty() || (head.wanted == Wanted::Answer && apart) {
+        return;
+    }
+    out.extend_from_slice(b",\"tools\":[");
+    for (place, spec) in head.tools.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        tool(out, spec);
+    }
+    out.push(b']');
+    if head.wanted != Wanted::Work && profile.parameters.takes("tool_choice") {
+        out.extend_from_slice(b",\"tool_choice\":\"none\"");
+    }
+}
+
+fn response_format(out: &mut Vec<u8>, head: &Head<'_>, output: &OutputSchema) {
+    let profile = &head.model.profile.output;
+    let beside = profile.beside_tools || head.tools.is_empty();
+    let wanted = match head.wanted {
+        Wanted::Work => beside,
+        Wanted::Text => false,
+        Wanted::Answer => true,
+    };
+    if !wanted {
+        return;
+    }
+    match profile.format {
+        OutputFormat::JsonSchema => {
+            out.extend_from_slice(
+                b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":",
+            );
+            json(out, &output.name);
+            out.extend_from_slice(b",\"schema\":");
+            out.extend_from_slice(output.schema.get().as_bytes());
+            out.extend_from_slice(b"}}");
+        }
+        OutputFormat::JsonObject => {
+            out.extend_from_slice(b",\"response_format\":{\"type\":\"json_object\"}");
+        }
+        OutputFormat::None => {}
+    }
 }
 
 fn tool(out: &mut Vec<u8>, spec: &ToolSpec) {
@@ -94,6 +148,7 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
             text,
             reasoning,
             calls,
+            extra: _,
         } => {
             assistant(out, text, reasoning, calls, profile);
         }
@@ -130,11 +185,18 @@ fn assistant(
         json(out, &content);
     }
     if profile.reasoning.send_back == SendBack::Always {
-        for (field, text) in fields(reasoning) {
+        for (name, field) in fields(reasoning) {
             out.push(b',');
-            json(out, field);
+            json(out, name);
             out.push(b':');
-            json(out, &text);
+            match field {
+                Field::Text(text) => json(out, &text),
+                Field::Items(items) => {
+                    out.push(b'[');
+                    out.extend_from_slice(&items);
+                    out.push(b']');
+                }
+            }
         }
     }
     if !calls.is_empty() {
@@ -150,20 +212,41 @@ fn assistant(
     out.push(b'}');
 }
 
-/// Reasoning text by field: blocks of one field are joined at the place of the first. Opaque items
-/// have no place in Chat Completions.
-fn fields(reasoning: &[Reasoning]) -> Vec<(&str, String)> {
-    let mut fields: Vec<(&str, String)> = Vec::new();
+/// Members of a message that are not reasoning's to set.
+const OURS: [&str; 4] = ["role", "content", "tool_calls", "tool_call_id"];
+
+/// What goes back under one name.
+enum Field {
+    /// Text, joined.
+    Text(String),
+    /// Opaque items, in their order.
+    Items(Vec<u8>),
+}
+
+/// Reasoning by field: blocks of one field are joined at the place of the first. Opaque items that
+/// came in no list have no place in Chat Completions.
+fn fields(reasoning: &[Reasoning]) -> Vec<(&str, Field)> {
+    let mut fields: Vec<(&str, Field)> = Vec::new();
     for block in reasoning {
-        let Reasoning::Text { field, text } = block else {
-            continue;
+        let (field, part) = match block {
+            Reasoning::Text { field, text } => (field, Field::Text(text.clone())),
+            Reasoning::Raw { raw, field, .. } => match field {
+                Some(field) => (field, Field::Items(raw.clone().into_bytes())),
+                None => continue,
+            },
         };
-        if matches!(field.as_str(), "role" | "content" | "tool_calls") {
+        if OURS.contains(&field.as_str()) {
             continue;
         }
-        match fields.iter_mut().find(|(name, _)| name == field) {
-            Some((_, joined)) => joined.push_str(text),
-            None => fields.push((field, text.clone())),
+        match (fields.iter_mut().find(|(name, _)| name == field), part) {
+            (Some((_, Field::Text(joined))), Field::Text(text)) => joined.push_str(&text),
+            (Some((_, Field::Items(items))), Field::Items(item)) => {
+                items.push(b',');
+                items.extend_from_slice(&item);
+            }
+            // Text and items under one name: the first form stands.
+            (Some(_), _) => {}
+            (None, part) => fields.push((field, part)),
         }
     }
     fields
@@ -260,7 +343,7 @@ mod tests {
                     field: "reasoning_content".into(),
                     text: "hm".into(),
                 },
-                Reasoning::Raw { raw: "{}".into() },
+                Reasoning::raw("{}"),
                 Reasoning::Text {
                     field: "reasoning_content".into(),
                     text: "!".into(),
@@ -272,6 +355,7 @@ mod tests {
                 arguments: Cow::Owned(arguments.to_owned()),
                 extra: extra.map(|extra| Cow::Owned(extra.to_owned())),
             }],
+            extra: None,
         }
     }
 

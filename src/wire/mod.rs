@@ -1,8 +1,7 @@
 //! Messages to body bytes.
 //!
 //! A body is compact JSON whose fields stand in a fixed order with the messages last, so that from
-//! one request to the next its bytes only grow. [`chat`] renders the head once and each message
-//! once; [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where
+//! one request to the next its bytes only grow. [`Head`] is rendered once and each message once; [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where
 //! messages come from.
 
 pub mod chat;
@@ -10,8 +9,73 @@ pub mod digest;
 
 use std::sync::Arc;
 
+use crate::exchange::{Message, ToolSpec};
 use crate::id::Digest;
+use crate::setup::{Api, Model, OutputSchema, Setup};
 use crate::transcript::BodyDigest;
+
+/// What closes a body after the last message.
+pub const TAIL: &[u8] = b"]}";
+
+/// Everything of a body that stands before its messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// The model that is asked.
+    pub model: &'a Model,
+    /// The tools it is told of.
+    pub tools: &'a [ToolSpec],
+    /// The system text.
+    pub instructions: &'a str,
+    /// The schema that the last answer must fit.
+    pub output: Option<&'a OutputSchema>,
+    /// What it is asked for.
+    pub wanted: Wanted,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The next step of the work.
+    Work,
+    /// A text: tools are told of but must not be called.
+    Text,
+    /// The answer, in the form that it must have: tools must not be called.
+    Answer,
+}
+
+impl<'a> Head<'a> {
+    /// The head of a round's requests.
+    pub fn of(setup: &'a Setup) -> Self {
+        Self {
+            model: &setup.wire.models.main,
+            tools: &setup.wire.tools,
+            instructions: &setup.wire.instructions,
+            output: setup.policy.output.as_ref(),
+            wanted: Wanted::Work,
+        }
+    }
+
+    /// Its bytes, up to where the first message stands.
+    pub fn bytes(&self) -> Vec<u8> {
+        match self.model.api {
+            Api::Chat | Api::Responses => chat::head(self),
+        }
+    }
+
+    /// Whether a comma stands between it and the first message.
+    pub fn has_message(&self) -> bool {
+        match self.model.api {
+            Api::Chat | Api::Responses => !self.instructions.is_empty(),
+        }
+    }
+}
+
+/// Appends one message as this model reads it, without a comma.
+pub fn message(out: &mut Vec<u8>, message: &Message<'_>, model: &Model) {
+    match model.api {
+        Api::Chat | Api::Responses => chat::message(out, message, &model.profile),
+    }
+}
 
 /// The version of the functions that build a body. A change of any byte that they produce for an
 /// old transcript takes a new number.

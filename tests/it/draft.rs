@@ -162,6 +162,7 @@ pub(crate) fn reply(request: EntryId) -> Response {
         reasoning: Vec::new(),
         calls: Vec::new(),
         ending: Ending::Complete,
+        extra: None,
         finish: None,
         usage: None,
         model: None,

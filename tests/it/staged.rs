@@ -196,9 +196,7 @@ fn what_the_profile_protects_stays() {
         draft.user(Speaker::FollowUp, "More.");
         let request = draft.request(Purpose::Round);
         let signed = draft.push(Event::Response(Response {
-            reasoning: vec![Reasoning::Raw {
-                raw: "{}".to_owned(),
-            }],
+            reasoning: vec![Reasoning::raw("{}")],
             calls: vec![ToolCall {
                 name: "Edit".to_owned(),
                 arguments: r#"{"path":"signed"}"#.to_owned(),

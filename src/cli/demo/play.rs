@@ -84,6 +84,7 @@ fn setup(instructions: String, policy: Policy) -> Setup {
 fn model() -> setup::Model {
     setup::Model {
         name: offline::NAME.to_owned(),
+        server: None,
         api: Api::Chat,
         profile: Profile::default(),
         window: Some(offline::WINDOW),

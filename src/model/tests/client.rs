@@ -41,6 +41,7 @@ fn ask(window: Option<u64>) -> Ask {
         body: BODY.as_bytes().into(),
         model: setup::Model {
             name: "m".to_owned(),
+            server: None,
             api: setup::Api::default(),
             profile: setup::Profile::default(),
             window,

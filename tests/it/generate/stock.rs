@@ -53,6 +53,7 @@ pub(super) fn setup(which: u8) -> Setup {
     ];
     let main = Model {
         name: "größe-1".to_owned(),
+        server: None,
         api: Api::Chat,
         profile,
         window: Some(128_000),
@@ -60,6 +61,7 @@ pub(super) fn setup(which: u8) -> Setup {
             max_output_tokens: flag(5).then_some(4_096),
             temperature: flag(6).then_some(0.2),
             reasoning_effort: flag(7).then(|| "low".to_owned()),
+            cache_key: None,
         },
     };
     Setup {
@@ -85,11 +87,15 @@ pub(super) fn reasoning(which: u8) -> Vec<Reasoning> {
         field: field.to_owned(),
         text: text.to_owned(),
     };
-    let raw = || Reasoning::Raw {
-        raw: r#"{"type":"reasoning","id":"rs_1"}"#.to_owned(),
+    let raw = || Reasoning::raw(r#"{"type":"reasoning","id":"rs_1"}"#);
+    let listed = |n: u8| Reasoning::Raw {
+        raw: format!(r#"{{"type": "reasoning.text","n":{n}}}"#),
+        field: Some("reasoning_details".to_owned()),
+        after: None,
     };
-    match which % 6 {
+    match which % 7 {
         0 | 1 => Vec::new(),
+        6 => vec![listed(1), text("reasoning", "a"), listed(2)],
         2 => vec![text("reasoning_content", "Hm…\n")],
         3 => vec![
             text("reasoning_content", "first, "),

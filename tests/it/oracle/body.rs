@@ -86,6 +86,7 @@ fn rendered(message: &Message<'_>, profile: &Profile) -> String {
             text,
             reasoning,
             calls,
+            ..
         } => {
             members.push("\"role\":\"assistant\"".to_owned());
             match (text.is_empty(), profile.messages.empty_content) {
@@ -96,8 +97,8 @@ fn rendered(message: &Message<'_>, profile: &Profile) -> String {
                 }
             }
             if profile.reasoning.send_back == SendBack::Always {
-                for (field, text) in fields(reasoning) {
-                    members.push(format!("{}:{}", quoted(field), quoted(&text)));
+                for (field, value) in fields(reasoning) {
+                    members.push(format!("{}:{value}", quoted(field)));
                 }
             }
             if !calls.is_empty() {
@@ -109,22 +110,41 @@ fn rendered(message: &Message<'_>, profile: &Profile) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Reasoning texts by field, each field where it comes first.
+/// Reasoning by field, each field where it comes first: texts as one, items as a list.
 fn fields(reasoning: &[Reasoning]) -> Vec<(&str, String)> {
-    let mut fields: Vec<(&str, String)> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for block in reasoning {
-        let Reasoning::Text { field, text } = block else {
+        let (Reasoning::Text { field, .. }
+        | Reasoning::Raw {
+            field: Some(field), ..
+        }) = block
+        else {
             continue;
         };
-        if ["role", "content", "tool_calls"].contains(&field.as_str()) {
-            continue;
-        }
-        match fields.iter_mut().find(|(name, _)| name == field) {
-            Some((_, all)) => all.push_str(text),
-            None => fields.push((field, text.clone())),
+        if !names.contains(&field.as_str())
+            && !["role", "content", "tool_calls"].contains(&&**field)
+        {
+            names.push(field);
         }
     }
-    fields
+    let value = |name: &&str| {
+        let (mut text, mut items) = (String::new(), Vec::new());
+        for block in reasoning {
+            match block {
+                Reasoning::Text { field, text: part } if field == name => text.push_str(part),
+                Reasoning::Raw { raw, field, .. } if field.as_deref() == Some(*name) => {
+                    items.push(raw.as_str());
+                }
+                Reasoning::Text { .. } | Reasoning::Raw { .. } => {}
+            }
+        }
+        if items.is_empty() {
+            quoted(&text)
+        } else {
+            format!("[{}]", items.join(","))
+        }
+    };
+    names.iter().map(|name| (*name, value(name))).collect()
 }
 
 fn rendered_call(call: &SentCall<'_>) -> String {

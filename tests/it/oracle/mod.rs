@@ -11,10 +11,10 @@ mod texts;
 
 use std::sync::Arc;
 
-use undertext::exchange::{Message, Response, SentCall, ToolCall, ToolResult};
+use undertext::exchange::{Message, Reasoning, Response, SentCall, ToolCall, ToolResult};
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Hide, Layer, Show, Stub, Summary};
-use undertext::setup::Setup;
+use undertext::setup::{Model, Setup};
 use undertext::transcript::{Entry, Event, Purpose, User};
 
 pub(crate) use body::body;
@@ -132,6 +132,24 @@ impl<'a> Past<'a> {
             };
             Some(&**setup)
         })
+    }
+
+    /// Whether a response is of the model that is asked now.
+    fn is_own(&self, response: &Response) -> bool {
+        let maker = self.setup_before(response.request);
+        let now = self.setup_before(EntryId(u64::MAX));
+        let who = |setup: &'a Setup| {
+            let model = &setup.wire.models.main;
+            let Model {
+                name,
+                server,
+                api,
+                profile,
+                ..
+            } = model;
+            (name, server, api, &profile.name)
+        };
+        maker.is_none() || maker.map(who) == now.map(who)
     }
 
     /// The layers of the overlays that are not retracted, newest first.
@@ -267,6 +285,7 @@ impl<'a> Past<'a> {
                     text: UNDERSTOOD.into(),
                     reasoning: Vec::new().into(),
                     calls: Vec::new(),
+                    extra: None,
                 });
             }
             read.extend(follows);
@@ -278,6 +297,7 @@ impl<'a> Past<'a> {
     fn group(&self, id: EntryId, response: &Response) -> Vec<Message<'static>> {
         let mut calls = Vec::new();
         let mut results = Vec::new();
+        let own = self.is_own(response);
         for (place, call) in (1..).zip(&response.calls) {
             let handle = CallId::new(id, place);
             if self.hidden_call(handle) {
@@ -292,7 +312,11 @@ impl<'a> Past<'a> {
                 } else {
                     call.arguments.clone().into()
                 },
-                extra: call.extra.clone().filter(|_| !stubbed).map(Into::into),
+                extra: call
+                    .extra
+                    .clone()
+                    .filter(|_| own && !stubbed)
+                    .map(Into::into),
             });
             let text = match (self.result(handle), self.stubbed_result(handle)) {
                 (None, _) => OPEN.to_owned(),
@@ -310,16 +334,14 @@ impl<'a> Past<'a> {
             return Vec::new();
         }
         let hidden = self.hidden_reasoning(id);
-        let reasoning = if hidden {
-            Vec::new()
-        } else {
-            response.reasoning.clone()
-        };
+        let mut reasoning = response.reasoning.clone();
+        reasoning.retain(|block| !hidden && (own || matches!(block, Reasoning::Text { .. })));
         let text = response.text.clone().into();
         let mut group = vec![Message::Assistant {
             text,
             reasoning: reasoning.into(),
             calls,
+            extra: response.extra.clone().filter(|_| own).map(Into::into),
         }];
         group.extend(results);
         group

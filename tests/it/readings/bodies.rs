@@ -32,9 +32,7 @@ fn a_body_is_compact_and_in_order() {
     let response = draft.push(Event::Response(Response {
         reasoning: vec![
             reasoned("b", "1"),
-            Reasoning::Raw {
-                raw: "{}".to_owned(),
-            },
+            Reasoning::raw("{}"),
             reasoned("a", "2"),
             reasoned("content", "no"),
             reasoned("b", "3"),

@@ -56,11 +56,12 @@ fn text(messages: &[Message<'_>]) -> String {
                 text,
                 reasoning,
                 calls,
+                ..
             } => {
                 lines.push(format!("< {text}"));
                 lines.extend(reasoning.iter().map(|block| match block {
                     Reasoning::Text { text, .. } => format!("~ {text}"),
-                    Reasoning::Raw { raw } => format!("~ raw {raw}"),
+                    Reasoning::Raw { raw, .. } => format!("~ raw {raw}"),
                 }));
                 lines.extend(calls.iter().map(|call| {
                     let extra = call.extra.as_deref().unwrap_or_default();
@@ -88,6 +89,7 @@ fn setup(profile: Profile) -> Event {
     };
     let main = Model {
         name: "m".to_owned(),
+        server: None,
         api: undertext::setup::Api::Chat,
         profile,
         window: None,
@@ -95,6 +97,7 @@ fn setup(profile: Profile) -> Event {
             max_output_tokens: Some(100),
             temperature: Some(0.5),
             reasoning_effort: Some("low".to_owned()),
+            cache_key: None,
         },
     };
     Event::Setup(Box::new(Setup {
