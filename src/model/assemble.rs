@@ -20,7 +20,7 @@ pub(crate) const REPLY_MAX: usize = 64 << 20;
 
 /// How a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The server closed it in an orderly way, or it was closed because nothing more is needed.
     Closed,
     /// The connection was lost.

@@ -18,6 +18,7 @@ mod wait;
 mod overflow;
 mod said;
 mod classify;
+mod intake;
 mod client;
 mod timers;
 mod reading;
@@ -31,7 +32,11 @@ use std::sync::Arc;
 
 use futures::stream::BoxStream;
 
+#[doc(hidden)]
+pub use assemble::End;
 pub use client::{ApiKey, Client, ClientError, Endpoint};
+#[doc(hidden)]
+pub use intake::read_reply;
 pub use scripted::{Script, Scripted};
 pub use timers::Timeouts;
 

@@ -7,10 +7,10 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio::time::timeout;
 
-use crate::model::assemble::{Assembler, Bounds, End, Progress};
+use crate::model::assemble::{Bounds, End, Progress};
 use crate::model::classify::{self, Failure};
+use crate::model::intake::Intake;
 use crate::model::said::one_line;
-use crate::model::stream::{Decoder, Event, TooLong};
 use crate::model::timers::{Late, Timers};
 use crate::model::wait::{self, Wait};
 use crate::model::{Ask, Delta, Fault, Reply};
@@ -35,9 +35,7 @@ pub(crate) enum Stage {
 /// An answer that is being read.
 pub(crate) struct Reading {
     response: Response,
-    decoder: Decoder,
-    assembler: Assembler,
-    bounds: Bounds,
+    intake: Intake,
     timers: Timers,
     request: Option<String>,
 }
@@ -48,9 +46,7 @@ impl Reading {
         Self {
             request: header(response.headers(), &["x-request-id", "request-id"]),
             response,
-            decoder: Decoder::new(),
-            assembler: Assembler::default(),
-            bounds,
+            intake: Intake::new(bounds),
             timers,
         }
     }
@@ -59,11 +55,10 @@ impl Reading {
     pub(crate) async fn read(&mut self, deltas: &mut Vec<Delta>) -> Option<Result<Reply, Fault>> {
         let end = match self.timers.wait(self.response.chunk()).await {
             Some(Ok(Some(bytes))) => {
-                if let Err(TooLong) = self.take(&bytes, deltas) {
-                    let message = "an event of the reply is larger than it may be";
-                    return Some(Err(Fault::new(FaultClass::Permanent, message)));
+                if let Err(fault) = self.take(&bytes, deltas) {
+                    return Some(Err(fault));
                 }
-                if self.assembler.is_over() {
+                if self.intake.is_over() {
                     // What follows does not matter, only that it ends.
                     timeout(DRAIN, self.response.chunk()).await.ok();
                     End::Closed
@@ -81,40 +76,19 @@ impl Reading {
         Some(self.end(end, deltas))
     }
 
-    fn take(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<(), TooLong> {
+    fn take(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<(), Fault> {
         self.timers.bytes_came();
-        let mut events = Vec::new();
-        self.decoder.push(bytes, &mut events)?;
-        // A plain document shows nothing before its end, but it grows.
-        let grows = self.decoder.is_document() && !bytes.trim_ascii().is_empty();
-        if self.assemble(&events, deltas) == Progress::Made || grows {
+        if self.intake.take(bytes, deltas)? == Progress::Made {
             self.timers.progress_made();
         }
-        if self.assembler.is_finished() {
+        if self.intake.is_finished() {
             self.timers.finish_came();
         }
         Ok(())
     }
 
-    fn assemble(&mut self, events: &[Event], deltas: &mut Vec<Delta>) -> Progress {
-        let mut progress = Progress::None;
-        for event in events {
-            if !self.assembler.is_over() && self.assembler.take(event, deltas) == Progress::Made {
-                progress = Progress::Made;
-            }
-        }
-        progress
-    }
-
     fn end(&mut self, end: End, deltas: &mut Vec<Delta>) -> Result<Reply, Fault> {
-        let mut events = Vec::new();
-        self.decoder.end(&mut events);
-        self.assemble(&events, deltas);
-        if self.decoder.skipped() > 0 {
-            tracing::debug!(lines = self.decoder.skipped(), "unusable lines in a reply");
-        }
-        let assembler = std::mem::take(&mut self.assembler);
-        let mut reply = assembler.end(end, self.bounds, &self.decoder.excerpt())?;
+        let mut reply = self.intake.end(end, deltas)?;
         reply.provider_request = self.request.take().or(reply.provider_request);
         Ok(reply)
     }

@@ -1,28 +1,22 @@
 //! Bodies in, replies and faults out, without a network.
 
 use crate::model::assemble::{Assembler, Bounds, End};
-use crate::model::stream::{Decoder, Event};
+use crate::model::intake::Intake;
+use crate::model::stream::Event;
 use crate::model::{Delta, Fault, Reply};
 use crate::transcript::FaultClass;
 
 /// What a body becomes that arrives in these pieces and ends like this.
 fn read(pieces: &[&[u8]], end: End) -> (Result<Reply, Fault>, Vec<Delta>) {
-    let (mut decoder, mut assembler) = (Decoder::new(), Assembler::default());
-    let (mut events, mut deltas) = (Vec::new(), Vec::new());
-    for piece in pieces {
-        decoder.push(piece, &mut events).unwrap();
-    }
-    decoder.end(&mut events);
-    for event in events {
-        if !assembler.is_over() {
-            assembler.take(&event, &mut deltas);
-        }
-    }
-    let bounds = Bounds {
+    let mut deltas = Vec::new();
+    let mut intake = Intake::new(Bounds {
         maximum: Some(1000),
         window: Some(8192),
-    };
-    (assembler.end(end, bounds, &decoder.excerpt()), deltas)
+    });
+    for piece in pieces {
+        intake.take(piece, &mut deltas).unwrap();
+    }
+    (intake.end(end, &mut deltas), deltas)
 }
 
 /// `ending text | calls | finish | input/cached/output`, or `class message`.

@@ -1,0 +1,103 @@
+//! An answer's bytes on their way to a reply: decoded, assembled, judged.
+//!
+//! It is the whole of what an answer means; `reading` adds the connection and its timers.
+
+use crate::model::assemble::{Assembler, Bounds, End, Progress};
+use crate::model::stream::{Decoder, Event, TooLong};
+use crate::model::{Delta, Fault, Reply};
+use crate::setup::Model;
+use crate::transcript::FaultClass;
+
+/// An answer that is being taken in.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    decoder: Decoder,
+    assembler: Assembler,
+    bounds: Bounds,
+}
+
+impl Intake {
+    /// Nothing of an answer yet.
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            decoder: Decoder::new(),
+            assembler: Assembler::default(),
+            bounds,
+        }
+    }
+
+    /// Takes the next bytes of the body and appends what is worth telling.
+    pub(crate) fn take(
+        &mut self,
+        bytes: &[u8],
+        deltas: &mut Vec<Delta>,
+    ) -> Result<Progress, Fault> {
+        let mut events = Vec::new();
+        let pushed = self.decoder.push(bytes, &mut events);
+        // What came before an event that is too long counts.
+        let progress = self.assemble(&events, deltas);
+        if let (Err(TooLong), false) = (pushed, self.is_over()) {
+            let message = "an event of the reply is larger than it may be";
+            return Err(Fault::new(FaultClass::Permanent, message));
+        }
+        // A plain document shows nothing before its end, but it grows.
+        let grows = self.decoder.is_document() && !bytes.trim_ascii().is_empty();
+        Ok(if grows { Progress::Made } else { progress })
+    }
+
+    /// Whether nothing that may still come matters.
+    pub(crate) fn is_over(&self) -> bool {
+        self.assembler.is_over()
+    }
+
+    /// Whether the server gave a finish reason.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.assembler.is_finished()
+    }
+
+    /// Ends the body, appends what is worth telling, and judges what came. Nothing can be taken
+    /// afterwards.
+    pub(crate) fn end(&mut self, end: End, deltas: &mut Vec<Delta>) -> Result<Reply, Fault> {
+        let mut events = Vec::new();
+        self.decoder.end(&mut events);
+        self.assemble(&events, deltas);
+        if self.decoder.skipped() > 0 {
+            tracing::debug!(lines = self.decoder.skipped(), "unusable lines in a reply");
+        }
+        let excerpt = self.decoder.excerpt();
+        let assembler = std::mem::take(&mut self.assembler);
+        assembler.end(end, self.bounds, &excerpt)
+    }
+
+    fn assemble(&mut self, events: &[Event], deltas: &mut Vec<Delta>) -> Progress {
+        let mut progress = Progress::None;
+        for event in events {
+            if !self.is_over() && self.assembler.take(event, deltas) == Progress::Made {
+                progress = Progress::Made;
+            }
+        }
+        progress
+    }
+}
+
+/// What an answer of this model becomes whose body arrives in these pieces and ends like this: what
+/// [`Client`](crate::model::Client) does, without a connection. For tests and fuzzing.
+#[doc(hidden)]
+pub fn read_reply<'a>(
+    model: &Model,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    end: End,
+) -> Result<Reply, Fault> {
+    let mut deltas = Vec::new();
+    let mut intake = Intake::new(Bounds {
+        maximum: model.parameters.max_output_tokens,
+        window: model.window,
+    });
+    for piece in pieces {
+        intake.take(piece, &mut deltas)?;
+        if intake.is_over() {
+            return intake.end(End::Closed, &mut deltas);
+        }
+    }
+    intake.end(end, &mut deltas)
+}
