@@ -17,6 +17,8 @@ mod failing;
 #[cfg(test)]
 mod overflow;
 #[cfg(test)]
+mod edge;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod oracle;
