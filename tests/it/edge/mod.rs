@@ -254,7 +254,7 @@ fn reply(response: &Response) -> String {
     for block in &response.reasoning {
         match block {
             Reasoning::Text { field, text } => write!(told, " ({field}: {text})").unwrap(),
-            Reasoning::Raw { raw } => write!(told, " ({raw})").unwrap(),
+            Reasoning::Raw { raw, .. } => write!(told, " ({raw})").unwrap(),
         }
     }
     for call in &response.calls {

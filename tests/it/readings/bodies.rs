@@ -84,6 +84,76 @@ fn a_body_is_compact_and_in_order() {
 }
 
 #[test]
+fn signed_blocks_are_for_the_model_that_made_them() {
+    let with = |change: fn(&mut undertext::setup::Model)| {
+        let mut event = setup(Profile::default());
+        if let Event::Setup(setup) = &mut event {
+            change(&mut setup.wire.models.main);
+            setup.wire.tools.clear();
+            setup.wire.instructions.clear();
+        }
+        event
+    };
+    let listed = |raw: &str| Reasoning::Raw {
+        raw: raw.to_owned(),
+        field: Some("reasoning_details".to_owned()),
+        after: None,
+    };
+    let mut draft = Draft::default();
+    draft.push(with(|_| {}));
+    draft.user(Speaker::Task, "Go.");
+    let request = draft.request(Purpose::Round);
+    let response = draft.push(Event::Response(Response {
+        reasoning: vec![
+            listed(r#"{"signature": "s/="}"#),
+            Reasoning::Text {
+                field: "reasoning".to_owned(),
+                text: "Hm.".to_owned(),
+            },
+            listed("{}"),
+        ],
+        calls: vec![ToolCall {
+            name: "Read".to_owned(),
+            arguments: "{}".to_owned(),
+            extra: Some(r#"{"thought_signature":"t"}"#.to_owned()),
+            ..ToolCall::default()
+        }],
+        ..reply(request)
+    }));
+    draft.result(CallId::new(response, 1), Status::Ok, "x");
+    let body = |list: &str, signature: &str| {
+        [
+            r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"#,
+            r#""max_completion_tokens":100,"temperature":0.5,"reasoning_effort":"low","#,
+            r#""messages":[{"role":"user","content":"Go."},{"role":"assistant","#,
+            list,
+            r#""reasoning":"Hm.","tool_calls":[{"id":"call_4_1","type":"function","#,
+            r#""function":{"name":"Read","arguments":"{}"}"#,
+            signature,
+            r#"}]},{"role":"tool","tool_call_id":"call_4_1","content":"x"}]}"#,
+        ]
+        .concat()
+    };
+    let whole = body(
+        r#""reasoning_details":[{"signature": "s/="},{}],"#,
+        r#","thought_signature":"t""#,
+    );
+    let bare = body("", "");
+    check_body(&draft, &whole);
+    // A window that was learned changes nothing; another server, another model do.
+    draft.push(with(|model| model.window = Some(9000)));
+    check_body(&draft, &whole);
+    draft.push(with(|model| model.server = Some("https://b".to_owned())));
+    check_body(&draft, &bare);
+    draft.push(with(|_| {}));
+    check_body(&draft, &whole);
+    draft.push(with(|model| model.name = "n".to_owned()));
+    check_body(&draft, &bare.replace(r#""model":"m""#, r#""model":"n""#));
+    draft.push(with(|model| model.profile.name = "other".to_owned()));
+    check_body(&draft, &bare);
+}
+
+#[test]
 fn an_unsound_body_is_refused() {
     let asked = r#"{"role":"assistant","tool_calls":[{"id":"call_4_1","type":"function","function":{"name":"Read","arguments":"{}"}}]}"#;
     let answer = r#"{"role":"tool","tool_call_id":"call_4_1","content":"x"}"#;
