@@ -23,6 +23,7 @@ use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
@@ -87,18 +88,9 @@ pub(crate) struct CompactArgs {
     /// Write a JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// The model that writes the summary [default: as your settings say, else the run's own]
-    #[arg(short, long, value_name = "NAME")]
-    #[arg(help_heading = "Model")]
-    pub(crate) model: Option<String>,
-    #[arg(long, value_name = "URL")]
-    #[arg(help = "The server [default: $OPENAI_BASE_URL or https://api.openai.com/v1]")]
-    #[arg(help_heading = "Model")]
-    pub(crate) base_url: Option<String>,
-    #[arg(long, value_name = "NAME")]
-    #[arg(help = "The variable with its key [default: OPENAI_API_KEY; none with --base-url]")]
-    #[arg(help_heading = "Model")]
-    pub(crate) api_key_env: Option<String>,
+    /// The model that writes the summary, and its server.
+    #[command(flatten, next_help_heading = "Model")]
+    pub(crate) asked: ModelArgs,
     /// Where settings come from.
     #[command(flatten, next_help_heading = "Settings")]
     pub(crate) settings: SettingArgs,
@@ -111,6 +103,7 @@ Examples:
   undertext compact last --strategy strip-tools --to r40
   undertext compact last --from r3 --to r9 --summary \"Tried sqlite; it was too slow.\"
 
+The summary is written by the model of -m, else the one of your settings, else the run's own.
 Nothing is deleted: what is hidden can be had back by `undertext undo`, and the model can read it by
 Recall. The first task, pins, and the todo list and skills in force stay, unless they are named alone.";
 
@@ -169,9 +162,7 @@ impl CompactArgs {
     fn as_run(&self) -> RunArgs {
         RunArgs {
             resume: Some(self.run.clone()),
-            model: self.model.clone(),
-            base_url: self.base_url.clone(),
-            api_key_env: self.api_key_env.clone(),
+            asked: self.asked.clone(),
             settings: self.settings.clone(),
             ..RunArgs::default()
         }
@@ -338,7 +329,7 @@ fn setup(as_run: &RunArgs, settings: &Settings, recorder: &Recorder) -> Result<S
     let mut setup = before.clone();
     let main = &before.wire.models.main.name;
     let mut settings = settings.clone();
-    let named = as_run.model.clone().or(settings.model.summary.take());
+    let named = as_run.asked.model.clone().or(settings.model.summary.take());
     let named = named.or(settings.model.name.clone());
     settings.model.summary = named.filter(|named| named != main);
     settings.model.name.get_or_insert_with(|| main.clone());

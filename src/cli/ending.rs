@@ -161,9 +161,9 @@ pub(super) fn resume(args: &RunArgs, start: &Start, recorder: &Recorder) -> Stri
     }
     let log = args.logs.log_file.as_deref();
     flag("--log-file", log.and_then(Path::to_str));
-    let shown = args.base_url.as_deref().map(without_query);
+    let shown = args.asked.base_url.as_deref().map(without_query);
     flag("--base-url", shown.as_deref());
-    flag("--api-key-env", args.api_key_env.as_deref());
+    flag("--api-key-env", args.asked.api_key_env.as_deref());
     let some = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     flag("--tools", some(&args.choice.tools).as_deref());
     flag("--no-tools", some(&args.choice.no_tools).as_deref());

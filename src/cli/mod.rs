@@ -10,6 +10,7 @@ pub(crate) mod brief;
 pub(crate) mod entry;
 pub(crate) mod find;
 mod process;
+mod model_args;
 mod start;
 mod told;
 mod offline;

@@ -15,7 +15,7 @@ const TOLD: &str = "model: offline, a script in this program and no LLM";
 /// Whether the offline model is meant: it is named, and nobody named a server on the command line.
 fn is_meant(args: &RunArgs, settings: &Settings, recorded: Option<&str>) -> bool {
     let name = settings.model.name.as_deref().or(recorded);
-    name == Some(NAME) && args.base_url.is_none()
+    name == Some(NAME) && args.asked.base_url.is_none()
 }
 
 /// The server and its key, as far as they can be told before a run that is taken up is read. The

@@ -8,6 +8,7 @@ use undertext::config::{Given, Lasting, Sections};
 
 use crate::cli::SettingArgs;
 use crate::cli::logs::LogArgs;
+use crate::cli::model_args::{self, ModelArgs};
 use crate::cli::outputs::OutputArgs;
 use crate::cli::task::TaskArgs;
 use crate::cli::toolbox::ToolArgs;
@@ -59,18 +60,9 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = title)]
     #[arg(help_heading = "Task")]
     pub(crate) name: Option<String>,
-    /// The model, as the server knows it
-    #[arg(short, long, value_name = "NAME")]
-    #[arg(help_heading = "Model")]
-    pub(crate) model: Option<String>,
-    #[arg(long, value_name = "URL")]
-    #[arg(help = "The server [default: $OPENAI_BASE_URL or https://api.openai.com/v1]")]
-    #[arg(help_heading = "Model")]
-    pub(crate) base_url: Option<String>,
-    #[arg(long, value_name = "NAME")]
-    #[arg(help = "The variable with its key [default: OPENAI_API_KEY; none with --base-url]")]
-    #[arg(help_heading = "Model")]
-    pub(crate) api_key_env: Option<String>,
+    /// The model and its server.
+    #[command(flatten, next_help_heading = "Model")]
+    pub(crate) asked: ModelArgs,
     /// Where the model works [default: the current directory]
     #[arg(short = 'C', long, value_name = "DIR")]
     #[arg(help_heading = "Workspace and tools")]
@@ -165,17 +157,11 @@ impl RunArgs {
     /// What the flags say of settings.
     pub(crate) fn flags(&self) -> Sections {
         let mut flags = Sections::default();
-        let text = |flag: &Option<String>| {
-            flag.clone()
-                .map_or_else(Given::default, |text| Given::value(Some(text)))
-        };
-        flags.model.name = text(&self.model);
-        flags.model.base_url = text(&self.base_url);
-        flags.model.api_key_env = text(&self.api_key_env);
+        self.asked.say(&mut flags);
         if let Some(file) = &self.instructions {
             flags.instructions.file = Given::value(Some(file.clone()));
         }
-        flags.instructions.append = text(&self.append_instructions);
+        flags.instructions.append = model_args::text(self.append_instructions.as_ref());
         if let Some(rounds) = self.max_rounds {
             flags.limits.rounds = Given::value(Some(rounds));
         }
