@@ -251,7 +251,7 @@ fn ask(
             let error = anyhow::Error::new(error).context("cannot begin to work");
             Failure::new(Exit::Unfinished, error)
         })?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         let _served = offline::serve(as_run, &mut start, Some(recorder)).await?;
         let setup = setup(as_run, &start.settings, recorder)?;
         if let Some(server) = start.remarks.first() {
@@ -283,7 +283,10 @@ fn ask(
             tell(&progress, term)?;
         }
         done.map_err(|error| failed(error, signal))
-    })
+    });
+    // A name that is still being looked up holds nobody.
+    runtime.shutdown_timeout(run::LEAVING);
+    done
 }
 
 /// Where hooks act; `None` if there are none. Those that a transcript names are not run: it may be

@@ -34,7 +34,7 @@ use crate::cli::toolbox::{self, Tools};
 use crate::cli::{Process, RunArgs, find, offline, stop};
 
 /// How long tools that still run may take to end when the program does.
-const LEAVING: Duration = Duration::from_secs(1);
+pub(super) const LEAVING: Duration = Duration::from_secs(1);
 
 /// Runs an agent until the model is done or something ends the run.
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {

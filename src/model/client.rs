@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
@@ -21,6 +20,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 
 use crate::model::assemble::Bounds;
+use crate::model::connect::{self, Connections};
 use crate::model::loose::{Object, Value};
 use crate::model::reading::{self, Reading, Stage};
 use crate::model::said::one_line;
@@ -95,7 +95,9 @@ pub enum ClientError {
         name: String,
     },
     /// The connection's settings cannot be used.
-    #[error("cannot set up connections")]
+    #[error(
+        "cannot set up connections; SSL_CERT_FILE and SSL_CERT_DIR, if set, must name certificates to trust"
+    )]
     Setup(#[source] reqwest::Error),
 }
 
@@ -107,7 +109,7 @@ pub struct Client {
 
 struct Shared {
     api: async_openai::Client<OpenAIConfig>,
-    http: reqwest::Client,
+    connections: Connections,
     key: Option<ApiKey>,
     query: Vec<(String, String)>,
     headers: HeaderMap,
@@ -126,7 +128,7 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// A client for this server. Nothing of the environment is read but the proxies, which have no
-    /// part in what is asked on this machine.
+    /// part in what is asked on this machine, and where the certificates to trust are.
     pub fn new(endpoint: Endpoint, timeouts: Timeouts) -> Result<Self, ClientError> {
         let Endpoint {
             base_url,
@@ -145,11 +147,11 @@ impl Client {
             .with_api_key(sent)
             .with_org_id("")
             .with_project_id("");
-        let http = connections(&base, timeouts.connect)?;
+        let connections = Connections::new(base, timeouts.connect)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                api: async_openai::Client::build(http.clone(), config),
-                http,
+                api: async_openai::Client::build(connections.get(), config),
+                connections,
                 key,
                 query,
                 headers: header_map(headers)?,
@@ -210,6 +212,9 @@ impl Exchange {
     }
 
     fn fault(&mut self, mut fault: Fault) {
+        if fault.class == FaultClass::Stall {
+            self.shared.connections.begin_anew();
+        }
         if let Some(key) = &self.shared.key {
             fault.message = key.redact(&fault.message);
         }
@@ -251,7 +256,7 @@ impl Shared {
     }
 
     async fn send(&self, body: Arc<[u8]>) -> Result<Response, Fault> {
-        let http = self.http.clone();
+        let http = self.connections.get();
         let keyed = self.key.is_some() || self.headers.contains_key(AUTHORIZATION);
         let service = tower::service_fn(move |factory: HttpRequestFactory| {
             let (http, body) = (http.clone(), Arc::clone(&body));
@@ -279,7 +284,7 @@ impl Shared {
                 Ok(answered) => Ok(answered.0),
                 Err(error) => Err(local(&*error)),
             },
-            Err(OpenAIError::Reqwest(error)) => Err(reading::unsent(error)),
+            Err(OpenAIError::Reqwest(error)) => Err(connect::unsent(error)),
             Err(error) => Err(local(&error)),
             Ok(_) => Err(Fault::new(FaultClass::Local, "the request was not sent")),
         }
@@ -339,43 +344,4 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ClientError> 
         map.insert(known, value);
     }
     Ok(map)
-}
-
-/// Whether a server stands on this machine, where no proxy could reach it.
-fn is_here(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Connections that follow no redirect, retry nothing and have no limit on the total time.
-fn connections(base: &Url, connect: Duration) -> Result<reqwest::Client, ClientError> {
-    // Whoever installed another provider first has chosen it.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
-    let builder = || {
-        let builder = if is_here(base) {
-            reqwest::Client::builder().no_proxy()
-        } else {
-            reqwest::Client::builder()
-        };
-        builder
-            .connect_timeout(connect)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .user_agent(concat!(
-                env!("CARGO_PKG_NAME"),
-                "/",
-                env!("CARGO_PKG_VERSION")
-            ))
-    };
-    let built = builder().build();
-    // A machine without root certificates may still speak to a server without TLS.
-    let built = match built {
-        Err(_) if base.scheme() != "https" => builder().tls_certs_only([]).build(),
-        built => built,
-    };
-    built.map_err(ClientError::Setup)
 }

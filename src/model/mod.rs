@@ -19,6 +19,7 @@ mod overflow;
 mod said;
 mod classify;
 mod intake;
+mod connect;
 mod client;
 mod timers;
 mod reading;

@@ -143,16 +143,6 @@ pub(crate) async fn failure(
     fault
 }
 
-/// The fault of a request that got no answer.
-pub(crate) fn unsent(error: reqwest::Error) -> Fault {
-    let class = if error.is_builder() {
-        FaultClass::Local
-    } else {
-        FaultClass::Transport
-    };
-    Fault::new(class, one_line(&chain(&error.without_url())))
-}
-
 /// How a body has ended when a timer ran out.
 fn stopped(late: Late) -> End {
     match late {

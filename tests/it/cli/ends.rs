@@ -49,7 +49,7 @@ fn a_provider_that_fails_ends_the_run_resumable() {
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
     server: http://HOST/v1 (no key)
     sandbox: off, tools run with your own rights
-    the provider failed for good: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
+    the provider failed for good: cannot connect: tcp connect error: Connection refused (os error 111)
     check that a server listens at http://HOST/v1
     ended (provider): 0 rounds, 0 calls, 0 tokens in (0 cached), 0 out, TIME
     to go on: undertext run --resume RUN --base-url http://HOST/v1 --set model.retries.attempts=1

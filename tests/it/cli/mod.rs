@@ -24,6 +24,7 @@ mod jobs;
 mod notices;
 mod hooks;
 mod tools;
+mod transport;
 
 use std::fs;
 use std::path::PathBuf;

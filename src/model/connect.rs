@@ -1,0 +1,162 @@
+//! Connections to a server: how they are made, and what it means when none can be had.
+//!
+//! Proxies and, on Linux, the certificates that are trusted come from the environment; nothing
+//! else does. No redirect is followed and nothing is sent twice.
+
+use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::model::reading::chain;
+use crate::model::said::one_line;
+use crate::model::{ClientError, Fault};
+use crate::transcript::FaultClass;
+
+/// What to do about an authority that is not known.
+#[cfg(not(any(target_vendor = "apple", windows)))]
+const AUTHORITY: &str = "SSL_CERT_FILE can name a file of authorities to trust";
+/// What to do about an authority that is not known.
+#[cfg(any(target_vendor = "apple", windows))]
+const AUTHORITY: &str = "this machine can be told to trust its authority";
+
+/// The connections to one server.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    base: Url,
+    timeout: Duration,
+    open: Mutex<reqwest::Client>,
+}
+
+impl Connections {
+    /// Connections that have no limit on the total time.
+    pub(crate) fn new(base: Url, timeout: Duration) -> Result<Self, ClientError> {
+        // Whoever installed another provider first has chosen it.
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let open = Mutex::new(build(&base, timeout).map_err(ClientError::Setup)?);
+        Ok(Self {
+            base,
+            timeout,
+            open,
+        })
+    }
+
+    /// What sends requests, over a connection that is open already if there is one.
+    pub(crate) fn get(&self) -> reqwest::Client {
+        self.open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Leaves what is open to whoever still uses it. Over HTTP/2 the next request would go out on
+    /// the very connection on which the last one found no answer.
+    pub(crate) fn begin_anew(&self) {
+        if let Ok(new) = build(&self.base, self.timeout) {
+            *self.open.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        }
+    }
+}
+
+fn build(base: &Url, timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+    let builder = || {
+        let builder = if is_here(base) {
+            reqwest::Client::builder().no_proxy()
+        } else {
+            reqwest::Client::builder()
+        };
+        builder
+            .connect_timeout(timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .user_agent(concat!(
+                env!("CARGO_PKG_NAME"),
+                "/",
+                env!("CARGO_PKG_VERSION")
+            ))
+    };
+    match builder().build() {
+        // A machine without root certificates may still speak to a server without TLS.
+        Err(_) if base.scheme() != "https" => builder().tls_certs_only([]).build(),
+        built => built,
+    }
+}
+
+/// Whether a server stands on this machine, where no proxy could reach it.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+}
+
+/// The fault of a request that got no answer.
+pub(crate) fn unsent(error: reqwest::Error) -> Fault {
+    let error = error.without_url();
+    if let Some(wrong) = certificate(&error) {
+        return Fault::new(FaultClass::Permanent, untrusted(wrong));
+    }
+    if error.is_builder() {
+        return Fault::new(FaultClass::Local, one_line(&chain(&error)));
+    }
+    // The layers that pass it on say nothing.
+    let connecting = error.source().filter(|_| error.is_connect());
+    let message = match connecting.map(|layer| layer.source().unwrap_or(layer)) {
+        Some(cause) => format!("cannot connect: {}", chain(cause)),
+        None => chain(&error),
+    };
+    Fault::new(FaultClass::Transport, one_line(&message))
+}
+
+/// What is wrong with the server's certificate, if that is why there is no connection.
+fn certificate<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::CertificateError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(rustls::Error::InvalidCertificate(wrong)) = error.downcast_ref() {
+            return Some(wrong);
+        }
+        // The source of an error of this kind is not the error it was made of.
+        let within = error.downcast_ref::<std::io::Error>();
+        let within = within.and_then(std::io::Error::get_ref);
+        next = match within {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+/// The same for people. Asking again does not change a certificate.
+fn untrusted(wrong: &rustls::CertificateError) -> String {
+    let message = format!("the server's certificate is not trusted: {wrong}");
+    if *wrong == rustls::CertificateError::UnknownIssuer {
+        return one_line(&format!("{message}; {AUTHORITY}"));
+    }
+    one_line(&message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_stands_between_this_machine_and_itself() {
+        for (url, here) in [
+            ("http://localhost:1/v1", true),
+            ("http://llm.localhost/v1", true),
+            ("http://127.9.9.9/", true),
+            ("https://[::1]:8080/", true),
+            ("http://0.0.0.0:8000/v1", true),
+            ("http://10.0.0.1/", false),
+            ("http://localhost.example/", false),
+            ("https://example.com/", false),
+        ] {
+            assert_eq!(is_here(&Url::parse(url).unwrap()), here, "{url}");
+        }
+    }
+}
