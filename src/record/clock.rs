@@ -12,6 +12,9 @@ use uuid::Uuid;
 use crate::id::RunId;
 use crate::transcript::At;
 
+/// How often whoever waits looks whether the machine has slept meanwhile.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// What time it is.
 #[derive(Clone, Debug)]
 pub enum Clock {
@@ -60,7 +63,7 @@ impl Clock {
     pub async fn wait(&self, until: At) {
         let ms = until.ms_since(self.now());
         match self {
-            Self::System => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Self::System => sleep(ms, || self.now() >= until).await,
             Self::Fixed(_) => self.advance(ms),
         }
     }
@@ -116,6 +119,19 @@ impl Stopwatch {
     }
 }
 
+/// Waits this long, but not longer than until it has come: timers stand still while the machine
+/// sleeps, and a wall clock may be set back.
+async fn sleep(ms: u64, has_come: impl Fn() -> bool) {
+    let end = tokio::time::Instant::now() + Duration::from_millis(ms);
+    while !has_come() {
+        let look = tokio::time::Instant::now() + LOOK;
+        tokio::time::sleep_until(look.min(end)).await;
+        if end <= look {
+            break;
+        }
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the wall clock"
@@ -163,5 +179,16 @@ mod tests {
         let (one, two) = (Clock::System.new_run(), Clock::System.new_run());
         assert_eq!(one.0.get_version_num(), 7);
         assert!(one < two);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_is_over_when_the_machine_has_slept_through_it() {
+        let begun = tokio::time::Instant::now();
+        sleep(60_000, || false).await;
+        assert_eq!(begun.elapsed().as_secs(), 60);
+        sleep(60_000, || begun.elapsed().as_secs() >= 67).await;
+        assert_eq!(begun.elapsed().as_secs(), 70);
+        sleep(60_000, || true).await;
+        assert_eq!(begun.elapsed().as_secs(), 70);
     }
 }
