@@ -37,6 +37,9 @@ use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
 use crate::view::View;
 use crate::words;
 
+/// How many items may wait for a listener before pieces of replies are dropped.
+pub const UNREAD: usize = 4096;
+
 /// A model, its tools, and the settings they run under. Cheap to share between runs.
 #[derive(Debug)]
 pub struct Agent {
@@ -156,6 +159,9 @@ impl Agent {
     }
 
     /// What happens from now on in this agent's runs, as a stream that never makes them wait.
+    ///
+    /// A listener that leaves more than [`UNREAD`] items lying misses pieces of replies until it
+    /// has caught up, but never an entry: that of a response holds the text whole.
     pub fn events(&self) -> impl Stream<Item = Progress> + Send + use<> {
         let (sender, receiver) = mpsc::unbounded();
         self.listeners
@@ -272,7 +278,16 @@ impl Agent {
             .listeners
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|listener| listener.unbounded_send(progress()).is_ok());
+        listeners.retain(|listener| {
+            let progress = progress();
+            // Entries are kept anyway; pieces would grow without bound.
+            let is_missed = matches!(progress, Progress::Delta { .. }) && listener.len() >= UNREAD;
+            if is_missed {
+                !listener.is_closed()
+            } else {
+                listener.unbounded_send(progress).is_ok()
+            }
+        });
     }
 }
 
