@@ -17,6 +17,12 @@ use crate::transcript::FaultClass;
 
 /// The largest reply in bytes.
 pub(crate) const REPLY_MAX: usize = 64 << 20;
+/// The bytes of text and thoughts that a token may come to, all in all: four times what is usual.
+const TOKEN_BYTES: u64 = 16;
+/// The bytes of text and thoughts that every reply may have.
+const TEXT_LEAST: usize = 64 << 10;
+/// The most tokens of a reply to a request that names no maximum, by a model of unknown window.
+const TOKENS_UNKNOWN: u64 = 256 << 10;
 
 /// How a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +44,30 @@ pub(crate) struct Bounds {
     pub(crate) window: Option<u64>,
 }
 
+impl Bounds {
+    /// The bytes of text and thoughts after which a reply is taken to have no end: more than the
+    /// tokens that it may have can come to. Arguments of calls are bounded where they are read.
+    fn text(self) -> usize {
+        let known = [self.maximum, self.window].into_iter().flatten();
+        let tokens = known.filter(|tokens| *tokens > 0).min();
+        let bytes = tokens.unwrap_or(TOKENS_UNKNOWN).saturating_mul(TOKEN_BYTES);
+        let bytes = usize::try_from(bytes).unwrap_or(REPLY_MAX);
+        bytes.clamp(TEXT_LEAST, REPLY_MAX)
+    }
+}
+
+/// What the server said of the end of a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Whole {
+    /// Nothing since the newest piece.
+    #[default]
+    Unsaid,
+    /// A finish reason.
+    Finished,
+    /// The end marker.
+    Marked,
+}
+
 /// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
@@ -45,12 +75,17 @@ pub(crate) struct Assembler {
     thoughts: Thoughts,
     calls: Calls,
     refusal: String,
-    marker: bool,
+    whole: Whole,
     fault: Option<Box<Fault>>,
     /// An object that meant nothing, in case there is nothing else.
     odd: Option<String>,
     kept: usize,
     used: bool,
+    /// Whether an object came of which a part is missing.
+    broken: bool,
+    /// The bytes of text and thoughts so far, and how many there may be.
+    text: usize,
+    text_max: Option<usize>,
 }
 
 /// Whether events brought the reply further.
@@ -63,9 +98,21 @@ pub(crate) enum Progress {
 }
 
 impl Assembler {
+    /// Puts together a reply that is stopped if its text is longer than these bounds allow.
+    pub(crate) fn within(bounds: Bounds) -> Self {
+        Self {
+            text_max: Some(bounds.text()),
+            ..Self::default()
+        }
+    }
+
     /// Takes one event and appends what is worth telling.
     pub(crate) fn take(&mut self, event: &Event, deltas: &mut Vec<Delta>) -> Progress {
-        let before = self.kept;
+        let (before, told) = (self.kept, deltas.len());
+        let finished = self.whole == Whole::Finished;
+        if finished {
+            self.whole = Whole::Unsaid;
+        }
         let text = event.data.trim();
         let (values, rest) = Value::sequence(text);
         if event.name == "error" && text != "[DONE]" {
@@ -80,26 +127,50 @@ impl Assembler {
                 }
             }
         }
-        self.marker |= rest.starts_with("[DONE]");
-        if self.kept > REPLY_MAX && self.fault.is_none() {
-            let message = format!("the reply is larger than {REPLY_MAX} bytes");
-            self.fault = Some(Box::new(Fault::new(FaultClass::Permanent, message)));
+        if rest.starts_with("[DONE]") {
+            self.whole = Whole::Marked;
+        } else if !finished && self.whole == Whole::Unsaid {
+            self.broken |= rest.starts_with('{') || rest.starts_with("[{");
         }
+        let told = deltas.get(told..).unwrap_or_default();
+        self.text += told.iter().map(text_bytes).sum::<usize>();
+        self.bound();
         if self.kept > before {
             Progress::Made
         } else {
+            // What says nothing leaves the reply as finished as it was.
+            if finished && self.whole == Whole::Unsaid {
+                self.whole = Whole::Finished;
+            }
             Progress::None
+        }
+    }
+
+    /// Stops a reply that is larger than it may be.
+    fn bound(&mut self) {
+        let message = if self.kept > REPLY_MAX {
+            format!("the reply is larger than {REPLY_MAX} bytes")
+        } else if let Some(most) = self.text_max.filter(|most| self.text > *most) {
+            format!(
+                "the reply has no end: it was stopped after {most} bytes; a lower \
+                 `max_output_tokens` ends such a reply earlier"
+            )
+        } else {
+            return;
+        };
+        if self.fault.is_none() {
+            self.fault = Some(Box::new(Fault::new(FaultClass::Permanent, message)));
         }
     }
 
     /// Whether nothing that may still come matters: after the end marker or an error.
     pub(crate) fn is_over(&self) -> bool {
-        self.marker || self.fault.is_some()
+        self.whole == Whole::Marked || self.fault.is_some()
     }
 
-    /// Whether the server gave a finish reason.
+    /// Whether the server gave a finish reason, and nothing of the reply came after it.
     pub(crate) fn is_finished(&self) -> bool {
-        self.reply.finish.is_some()
+        self.whole == Whole::Finished
     }
 
     /// Judges what was put together. `excerpt` is the beginning of the body.
@@ -107,9 +178,10 @@ impl Assembler {
         if let Some(fault) = self.fault {
             return Err(*fault);
         }
+        let finish = self.reply.finish.as_deref();
         let evidence = Evidence {
-            finish: self.reply.finish.as_deref(),
-            marker: self.marker,
+            finish: finish.filter(|_| self.whole != Whole::Unsaid),
+            marker: self.whole == Whole::Marked,
             refusal: !self.refusal.is_empty(),
             silent: self.kept == 0,
             usage: self.reply.usage,
@@ -129,6 +201,11 @@ impl Assembler {
             Verdict::Ended(ending) => {
                 self.reply.ending = ending;
                 self.reply.calls = self.calls.finish();
+                if self.broken && !self.reply.calls.is_empty() {
+                    // What is missing may have been a part of a call.
+                    let message = "an event of a reply with calls could not be read";
+                    return Err(Fault::new(FaultClass::Torn, message));
+                }
                 if ending == Ending::Refused && self.reply.text.is_empty() {
                     self.reply.text = self.refusal;
                 }
@@ -144,11 +221,15 @@ impl Assembler {
         if !begun && let Some(odd) = &self.odd {
             return in_reply(odd);
         }
+        if begun && self.whole == Whole::Marked {
+            let message = "the reply ended with nothing in it and without a reason";
+            return Fault::new(FaultClass::Torn, message);
+        }
         match end {
             End::Stalled(message) => Fault::new(FaultClass::Stall, message),
             End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
             End::Lost(message) => Fault::new(FaultClass::Transport, message),
-            End::Closed if begun => {
+            End::Closed if begun || self.broken => {
                 let message = "the connection was closed before the reply was whole";
                 Fault::new(FaultClass::Torn, message)
             }
@@ -173,7 +254,14 @@ impl Assembler {
             self.fail(value.raw());
             return;
         }
-        let usage = object.object("usage");
+        // Groq has a corner of its own for errors and counts.
+        let corner = object.get("x_groq");
+        let groq = corner.and_then(Value::object).unwrap_or_default();
+        if let Some(corner) = corner.filter(|_| is_error(&groq)) {
+            self.fail(corner.raw());
+            return;
+        }
+        let usage = object.object("usage").or_else(|| groq.object("usage"));
         if let Some(usage) = &usage {
             self.usage(usage);
         }
@@ -217,8 +305,13 @@ impl Assembler {
         {
             self.message(&message, Arrival::Whole, damaged, deltas);
         }
-        if let Some(finish) = choice.word("finish_reason") {
-            self.reply.finish = Some(finish);
+        if let Some(finish) = choice.word("finish_reason").filter(|word| is_reason(word)) {
+            self.whole = Whole::Finished;
+            // A later word does not make whole what an earlier one called cut or failed.
+            let known = self.reply.finish.as_deref();
+            if known.is_none_or(|known| ending::ends_well(known) || !ending::ends_well(&finish)) {
+                self.reply.finish = Some(finish);
+            }
         }
     }
 
@@ -290,14 +383,30 @@ impl Assembler {
             return;
         }
         let old = self.reply.usage.unwrap_or_default();
+        // A nought after a count was never counted.
+        let last = |new: Option<u64>, old: Option<u64>| new.filter(|n| *n > 0).or(old).or(new);
         self.reply.usage = Some(Usage {
-            input: new.input.or(old.input),
-            cached: new.cached.or(old.cached),
-            cache_write: new.cache_write.or(old.cache_write),
-            output: new.output.or(old.output),
-            reasoning: new.reasoning.or(old.reasoning),
+            input: last(new.input, old.input),
+            cached: last(new.cached, old.cached),
+            cache_write: last(new.cache_write, old.cache_write),
+            output: last(new.output, old.output),
+            reasoning: last(new.reasoning, old.reasoning),
         });
     }
+}
+
+/// The bytes of text or thoughts in a piece.
+fn text_bytes(delta: &Delta) -> usize {
+    match delta {
+        Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+        Delta::Call { .. } | Delta::Reply(_) | Delta::Fault(_) => 0,
+    }
+}
+
+/// Whether a word is a finish reason; some servers have a word for none.
+fn is_reason(word: &str) -> bool {
+    let none = ["null", "none", "unspecified", "finish_reason_unspecified"];
+    !none.contains(&word.trim().to_lowercase().as_str())
 }
 
 /// Whether an object is an error rather than a part of a reply.

@@ -1,7 +1,7 @@
 //! How a reply ended: whole, cut, filtered, refused, failed or torn.
 //!
 //! A reply is whole only if the server said so, by a finish reason or by the end marker. A closed
-//! connection says nothing.
+//! connection says nothing, and an end marker behind nothing does not either.
 
 use crate::exchange::{Ending, Usage};
 use crate::transcript::FaultClass;
@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let word = evidence.finish.unwrap_or_default().trim().to_lowercase();
     match word.as_str() {
-        "" if !evidence.marker => Verdict::Torn,
+        "" if !evidence.marker || evidence.silent => Verdict::Torn,
         "length" | "max_tokens" | "max_output_tokens" | "model_length" => {
             if evidence.silent && evidence.window_is_full() {
                 Verdict::Failed(FaultClass::Overflow)
@@ -77,6 +77,15 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         _ if evidence.reaches_maximum() => Verdict::Ended(Ending::Cut),
         _ => Verdict::Ended(Ending::Complete),
     }
+}
+
+/// Whether a finish reason by itself says that the reply is whole.
+pub(crate) fn ends_well(word: &str) -> bool {
+    let evidence = Evidence {
+        finish: Some(word),
+        ..Evidence::default()
+    };
+    judge(&evidence) == Verdict::Ended(Ending::Complete)
 }
 
 impl Evidence<'_> {
@@ -148,6 +157,8 @@ mod tests {
         assert_eq!(judge(&none), Verdict::Ended(Ending::Refused));
         none.refusal = false;
         assert_eq!(judge(&none), COMPLETE);
+        none.silent = true;
+        assert_eq!(judge(&none), Verdict::Torn);
     }
 
     #[test]

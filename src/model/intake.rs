@@ -21,7 +21,7 @@ impl Intake {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
             decoder: Decoder::new(),
-            assembler: Assembler::default(),
+            assembler: Assembler::within(bounds),
             bounds,
         }
     }

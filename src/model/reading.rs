@@ -80,6 +80,7 @@ impl Reading {
         self.timers.bytes_came();
         if self.intake.take(bytes, deltas)? == Progress::Made {
             self.timers.progress_made();
+            self.timers.reply_goes_on();
         }
         if self.intake.is_finished() {
             self.timers.finish_came();

@@ -227,6 +227,9 @@ fn form(head: &[u8]) -> Option<(Form, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::{prop_assert_eq, proptest};
+
     use super::*;
 
     fn decode(pieces: &[&[u8]]) -> (Vec<String>, u64) {
@@ -299,6 +302,103 @@ mod tests {
         check(b"{\n\"a\": 1\n}\n", &["{\n\"a\": 1\n}\n"], 0);
         check(b"\xef\xbb\xbf \r\n[1]", &[" \r\n[1]"], 0);
     }
+
+    /// The events of a body and the lines skipped, read again: the whole body at once, line by line,
+    /// each byte a character.
+    fn read_whole(body: &[u8]) -> (Vec<String>, u64) {
+        let text: String = body.iter().copied().map(char::from).collect();
+        let text = text.strip_prefix("\u{ef}\u{bb}\u{bf}").unwrap_or(&text);
+        let (mut events, mut skipped) = (Vec::new(), 0);
+        let mut add = |name: &str, data: &str| {
+            let [name, data] = [name, data].map(|text| {
+                let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(c).unwrap()).collect();
+                (
+                    String::from_utf8_lossy(&bytes).into_owned(),
+                    String::from_utf8(bytes).is_err(),
+                )
+            });
+            if !data.0.bytes().all(|b| b.is_ascii_whitespace()) {
+                events.push(match (name.0.as_str(), data.1) {
+                    ("", false) => data.0,
+                    (name, damaged) => format!("{name}|{}|{damaged}", data.0),
+                });
+            }
+        };
+        let begin = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
+        if begin.is_empty() || begin.starts_with(['{', '[']) {
+            add("", text);
+            return (events, 0);
+        }
+        let (mut name, mut data) = (String::new(), Vec::new());
+        let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+        for line in lines.split('\n').chain([""]) {
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "" if line.is_empty() => {
+                    add(&name, &data.join("\n"));
+                    (name, data) = (String::new(), Vec::new());
+                }
+                "data" => {
+                    let inner = value.strip_prefix("data:");
+                    let inner = inner.map(|inner| inner.strip_prefix(' ').unwrap_or(inner));
+                    let value = inner.unwrap_or(value);
+                    if !value.starts_with(':') {
+                        data.push(value.to_owned());
+                    }
+                }
+                "event" => value.clone_into(&mut name),
+                "error" => add("error", value),
+                "" | "id" | "retry" => {}
+                _ if line.starts_with('{') => add("", line),
+                _ => skipped += 1,
+            }
+        }
+        (events, skipped)
+    }
+
+    proptest! {
+        #[test]
+        fn reads_cut_anywhere_give_what_the_whole_body_gives(
+            parts in vec(0..PARTS.len(), 0..24),
+            cuts in vec(0..200_usize, 0..12),
+        ) {
+            let body: Vec<u8> = parts.iter().flat_map(|part| PARTS[*part]).copied().collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut < body.len()).collect();
+            cuts.extend([0, body.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &body[two[0]..two[1]]).collect();
+            prop_assert_eq!(decode(&pieces), read_whole(&body));
+        }
+    }
+
+    /// What bodies are made of.
+    const PARTS: [&[u8]; 24] = [
+        b"data: a",
+        b"data:b",
+        b"data: data: c",
+        b"data: : d",
+        b"data",
+        b" data: e",
+        b"event: error",
+        b"error: {\"f\":1}",
+        b"id: 7",
+        b": on",
+        b"{\"g\": 1}",
+        b"[DONE]",
+        b"x",
+        b":",
+        b" ",
+        b"\n",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\n\n",
+        b"\xef\xbb\xbf",
+        "\u{e9}\u{6f22}\u{1f600}".as_bytes(),
+        b"\xff",
+        b"\xf0\x9f",
+    ];
 
     #[test]
     fn nothing_is_held_without_bound() {

@@ -99,6 +99,11 @@ impl Timers {
         self.finished.get_or_insert(now);
     }
 
+    /// Notes that a part of the reply came, though the finish reason may have come before.
+    pub(crate) fn reply_goes_on(&mut self) {
+        self.finished = None;
+    }
+
     /// The timer that has run out.
     pub(crate) fn late(&self) -> Option<Late> {
         let (until, late) = self.next();

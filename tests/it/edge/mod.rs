@@ -4,7 +4,11 @@
 //! what came of it is told in lines. However the bytes are cut, the same is recorded.
 
 mod server;
+mod reply;
+mod ended;
 mod stream;
+mod shape;
+mod words;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -191,7 +195,8 @@ pub(crate) fn check_in(case: u32, name: &str, manner: &Manner, answers: &[Answer
         let what = format!("case {case}, {name}, {cut:?}");
         let played = play(answers, cut, manner);
         let told = played.told();
-        assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{what}");
+        let told: Vec<&str> = told.lines().map(str::trim).collect();
+        assert_eq!(told, expected, "{what}");
         match &first {
             None => first = Some(played),
             Some(first) => {
@@ -250,7 +255,10 @@ fn reply(response: &Response) -> String {
         )
         .unwrap();
     }
-    write!(told, ": {}", response.text).unwrap();
+    told.push(':');
+    if !response.text.is_empty() {
+        write!(told, " {}", response.text).unwrap();
+    }
     for block in &response.reasoning {
         match block {
             Reasoning::Text { field, text } => write!(told, " ({field}: {text})").unwrap(),
@@ -260,7 +268,7 @@ fn reply(response: &Response) -> String {
     for call in &response.calls {
         write!(told, " {}{}", call.name, call.arguments).unwrap();
     }
-    told.trim_end().to_owned()
+    told
 }
 
 /// What was heard of replies, pieces of one kind joined; a bar stands where an attempt failed.
