@@ -20,6 +20,9 @@ const BACK_OFF_MS: u64 = 500;
 /// The longest wait that nobody asked for, in milliseconds.
 const BACK_OFF_MOST_MS: u64 = 60_000;
 
+/// The most attempts at a request, the first included, while nothing tells whether waiting helps.
+const UNCLEAR_ATTEMPTS: u32 = 4;
+
 /// Empty or cut replies in a row that are answered with a reminder.
 const REMINDERS: u32 = 2;
 
@@ -389,15 +392,23 @@ fn warnings(view: &View, now: At) -> Vec<String> {
     failing.into_iter().chain(near).collect()
 }
 
+/// What the step looks at when an attempt at a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its class.
+    pub class: FaultClass,
+    /// How long the server asked to wait, in milliseconds.
+    pub asked_wait_ms: Option<u64>,
+    /// Whether it is a limit of which nothing tells if waiting helps.
+    pub unclear: bool,
+}
+
 /// How long to wait, in milliseconds, before a request that failed is asked again; `None` if it is
-/// not. `asked_wait_ms` is what the server asked for.
-pub fn wait(
-    view: &View,
-    request: EntryId,
-    class: FaultClass,
-    asked_wait_ms: Option<u64>,
-    now: At,
-) -> Option<u64> {
+/// not.
+///
+/// The time for that begins with the first failure, so that a long reply that was torn at its end is
+/// asked for once more.
+pub fn wait(view: &View, request: EntryId, failure: Failure, now: At) -> Option<u64> {
     let retries = &view.policy()?.retries;
     let asked = view
         .ledger()
@@ -405,20 +416,32 @@ pub fn wait(
         .as_ref()
         .filter(|asked| asked.request == request)?;
     let attempt = asked.tries + 1;
-    if !class.retried() || attempt >= retries.attempts {
+    let attempts = if failure.unclear {
+        retries.attempts.min(UNCLEAR_ATTEMPTS)
+    } else {
+        retries.attempts
+    };
+    if !failure.class.retried() || attempt >= attempts {
         return None;
     }
     let back_off = BACK_OFF_MS
         .saturating_mul(1 << (attempt - 1).min(20))
         .min(BACK_OFF_MOST_MS);
+    // No wait at all makes no sense: it was waited for already.
+    let asked_wait_ms = failure.asked_wait_ms.filter(|ms| *ms > 0);
     let wait = asked_wait_ms.unwrap_or(back_off);
-    if wait > retries.wait_ms {
+    let passed = if asked.tries == 0 {
+        0
+    } else {
+        now.ms_since(asked.since)
+    };
+    let left = retries.total_ms.saturating_sub(passed);
+    if wait > retries.wait_ms || wait > left {
         return None;
     }
     // Upwards by at most a quarter, so that runs that failed together do not come back together;
     // drawn from the ids, so that the same entries decide the same.
     let draw = request.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(attempt) << 32);
     let jitter = (draw >> 33) % (wait / 4 + 1);
-    let wait = wait + jitter;
-    (now.ms_since(asked.since) + wait <= retries.total_ms).then_some(wait)
+    Some((wait + jitter).min(left))
 }

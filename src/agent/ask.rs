@@ -205,7 +205,12 @@ impl Agent {
         fault: model::Fault,
     ) -> Result<(), AgentError> {
         let now = recorder.now();
-        let wait_ms = step::wait(recorder.view(), request, fault.class, fault.wait_ms, now);
+        let failure = step::Failure {
+            class: fault.class,
+            asked_wait_ms: fault.wait_ms,
+            unclear: fault.unclear,
+        };
+        let wait_ms = step::wait(recorder.view(), request, failure, now);
         let attempt = recorder
             .view()
             .ledger()
@@ -219,13 +224,9 @@ impl Agent {
             "request failed"
         );
         let mut message = fault.message;
-        if let (None, true, Some(asked)) = (wait_ms, fault.class.retried(), fault.wait_ms) {
-            write!(
-                message,
-                " (it asks to come back in {} s)",
-                asked.div_ceil(1000)
-            )
-            .ok();
+        if let (None, Some(asked @ 1..)) = (wait_ms, fault.wait_ms) {
+            let (seconds, at) = (asked.div_ceil(1000), now.plus_ms(asked));
+            write!(message, " (it asks to come back in {seconds} s, at {at})").ok();
         }
         let entry = Fault {
             request,

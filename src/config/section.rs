@@ -216,7 +216,7 @@ section! {
     keys {
         /// The most attempts at one request, the first included.
         attempts: NonZeroU32,
-        /// The longest time spent waiting on one request.
+        /// The longest time from the first failure of a request to its last attempt.
         total: Duration,
         /// The longest single wait; a server that asks for more ends the run, resumable.
         wait: Duration,

@@ -32,8 +32,10 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
     let status = failure.status.or(said.status);
     let message = said.message.to_lowercase();
     let is_empty = failure.body.trim().is_empty();
-    let (class, window) = if let Some(class) = said.throttled(status, &message) {
-        (class, None)
+    let asked_ms = wait::asked_ms(failure.waits, &said.waits_ms, &message, failure.now);
+    let limit = said.limit(status, &message, asked_ms.is_some());
+    let (class, window) = if let Some(limit) = limit {
+        (limit.class(), None)
     } else if let Some(Overflow { window }) = said.overflow(status, &message) {
         (FaultClass::Overflow, window)
     } else if is_empty && failure.is_long && matches!(status, Some(400 | 413)) {
@@ -41,42 +43,57 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
     } else {
         (said.class(status, &message), None)
     };
-    let wait_ms = class
-        .retried()
-        .then(|| wait::asked_ms(failure.waits, &said.waits_ms, &message, failure.now));
+    // A limit that lasts ends as well, and a person may want to know when.
+    let passes = class.retried() || limit == Some(Limit::Lasting);
     Fault {
         class,
         status,
         message: said.shown(status),
-        wait_ms: wait_ms.flatten(),
+        wait_ms: asked_ms.filter(|_| passes),
         window,
         parameter: None,
         refused_call: None,
+        unclear: limit == Some(Limit::Unclear),
+    }
+}
+
+/// What kind of limit was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// One that ends within minutes.
+    Passing,
+    /// One of which nothing tells whether it ends.
+    Unclear,
+    /// One of a day or longer.
+    Lasting,
+    /// One that is paid for.
+    Unpaid,
+}
+
+impl Limit {
+    fn class(self) -> FaultClass {
+        match self {
+            Self::Passing | Self::Unclear => FaultClass::Rate,
+            Self::Lasting | Self::Unpaid => FaultClass::Permanent,
+        }
     }
 }
 
 impl Said {
-    /// The class of a request that came too often or was not paid for; `None` for anything else.
-    fn throttled(&self, status: Option<u16>, message: &str) -> Option<FaultClass> {
-        let limits = [
-            "rate_limit",
-            "ratelimit",
-            "too_many_requests",
-            "throttl",
-            "resource_exhausted",
-        ];
-        let is_rate = status == Some(429) || self.any_word(&limits);
+    /// The limit that it tells of; `None` for anything else.
+    fn limit(&self, status: Option<u16>, message: &str, says_when: bool) -> Option<Limit> {
+        let rates = ["rate_limit", "ratelimit", "too_many_requests", "throttl"];
+        let is_rate = self.any_word(&rates);
         let unpaid = [
             "insufficient_quota",
             "billing",
             "insufficient_credits",
             "payment_required",
         ];
-        let is_unpaid = self.any_word(&unpaid) || status == Some(402);
-        if is_unpaid {
-            return Some(FaultClass::Permanent);
+        if self.any_word(&unpaid) || status == Some(402) {
+            return Some(Limit::Unpaid);
         }
-        if !is_rate {
+        if !is_rate && status != Some(429) && !self.any_word(&["resource_exhausted"]) {
             return None;
         }
         let lasting = [
@@ -88,20 +105,24 @@ impl Said {
             "per month",
             "monthly",
         ];
-        let spent = [
-            "check your plan",
-            "billing",
-            "credit",
-            "insufficient balance",
+        let spent = ["credit", "insufficient balance"];
+        let either = ["quota", "check your plan", "billing", "usage limit"];
+        let passing = [
+            "per minute",
+            "per second",
+            "rate limit",
+            "too many requests",
         ];
         let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         // A limit that says when it ends is no empty purse, whatever else it says.
-        let says_when = !self.waits_ms.is_empty() || wait::told_ms(message).is_some();
-        let lasts = has(&lasting) || self.any_word(&["perday"]) || (has(&spent) && !says_when);
-        Some(if lasts {
-            FaultClass::Permanent
+        Some(if has(&lasting) || self.any_word(&["perday"]) {
+            Limit::Lasting
+        } else if has(&spent) && !says_when {
+            Limit::Unpaid
+        } else if has(&either) && !says_when && !is_rate && !has(&passing) {
+            Limit::Unclear
         } else {
-            FaultClass::Rate
+            Limit::Passing
         })
     }
 
@@ -326,7 +347,7 @@ mod tests {
             (
                 429,
                 r#"{"error":{"message":"exceeded your quota, check your plan and billing."}}"#,
-                Permanent,
+                Rate,
             ),
             (
                 429,
@@ -355,6 +376,71 @@ mod tests {
             (529, "{}", Overload),
         ] {
             assert_eq!(of(status, body).class, class, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_told_apart_where_it_can_be() {
+        use Limit::{Lasting, Passing, Unclear, Unpaid};
+        for (message, code, wait, limit) in [
+            ("", "", false, Passing),
+            ("slow down", "", false, Passing),
+            (
+                "You exceeded your current quota, please check your plan and billing details.",
+                "insufficient_quota",
+                true,
+                Unpaid,
+            ),
+            (
+                "You exceeded your current quota, please check your plan and billing details.",
+                "",
+                false,
+                Unclear,
+            ),
+            (
+                "You exceeded your current quota, please check your plan and billing details.",
+                "RESOURCE_EXHAUSTED",
+                false,
+                Unclear,
+            ),
+            (
+                "You exceeded your current quota, please check your plan and billing details.",
+                "RESOURCE_EXHAUSTED",
+                true,
+                Passing,
+            ),
+            (
+                "Quota exceeded for tokens per minute",
+                "RESOURCE_EXHAUSTED",
+                false,
+                Passing,
+            ),
+            ("Usage limit reached", "", false, Unclear),
+            ("quota", "rate_limit_exceeded", false, Passing),
+            (
+                "Requests per day (RPD) reached",
+                "rate_limit_exceeded",
+                true,
+                Lasting,
+            ),
+            ("Insufficient Balance", "", false, Unpaid),
+            ("You have run out of credits", "", false, Unpaid),
+        ] {
+            let body = format!(r#"{{"error":{{"message":"{message}","code":"{code}"}}}}"#);
+            let waits: &[Wait<'_>] = if wait { &[Wait::Seconds("30")] } else { &[] };
+            let fault = fault(&Failure {
+                status: Some(429),
+                waits,
+                body: &body,
+                ..Failure::default()
+            });
+            assert_eq!(
+                (fault.class, fault.unclear),
+                (limit.class(), limit == Unclear),
+                "{body}"
+            );
+            let told = wait && limit != Unpaid;
+            assert_eq!(fault.wait_ms, told.then_some(30_000), "{body}");
         }
     }
 

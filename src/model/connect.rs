@@ -63,15 +63,7 @@ impl Connections {
 
 fn build(base: &Url, timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
     let builder = || {
-        let builder = if is_here(base) && base.scheme() == "http" {
-            // Nothing here needs certificates, and reading them takes its time.
-            reqwest::Client::builder().no_proxy().tls_certs_only([])
-        } else if is_here(base) {
-            reqwest::Client::builder().no_proxy()
-        } else {
-            reqwest::Client::builder()
-        };
-        builder
+        reqwest::Client::builder()
             .connect_timeout(timeout)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -82,10 +74,14 @@ fn build(base: &Url, timeout: Duration) -> Result<reqwest::Client, reqwest::Erro
                 env!("CARGO_PKG_VERSION")
             ))
     };
-    match builder().build() {
-        // A machine without root certificates may still speak to a server without TLS.
-        Err(_) if base.scheme() != "https" => builder().tls_certs_only([]).build(),
-        built => built,
+    // Certificates are many and slow to read.
+    let plain = || builder().tls_certs_only([]);
+    match (base.scheme(), is_here(base)) {
+        ("https", true) => builder().no_proxy().build(),
+        ("https", false) => builder().build(),
+        (_, true) => plain().no_proxy().build(),
+        // A proxy may be spoken to over TLS; a machine without certificates does without.
+        (_, false) => builder().build().or_else(|_| plain().build()),
     }
 }
 
@@ -107,13 +103,21 @@ pub(crate) fn unsent(error: reqwest::Error) -> Fault {
     if error.is_builder() {
         return Fault::new(FaultClass::Local, one_line(&chain(&error)));
     }
-    // The layers that pass it on say nothing.
-    let connecting = error.source().filter(|_| error.is_connect());
-    let message = match connecting.map(|layer| layer.source().unwrap_or(layer)) {
-        Some(cause) => format!("cannot connect: {}", chain(cause)),
-        None => chain(&error),
+    let what = if error.is_connect() {
+        "cannot connect"
+    } else {
+        "the connection was lost before an answer"
     };
-    Fault::new(FaultClass::Transport, one_line(&message))
+    if error.is_timeout() {
+        return Fault::new(
+            FaultClass::Transport,
+            format!("{what}: nothing came in time"),
+        );
+    }
+    // The layers that pass it on say nothing.
+    let layer = error.source().unwrap_or(&error);
+    let cause = chain(layer.source().unwrap_or(layer));
+    Fault::new(FaultClass::Transport, one_line(&format!("{what}: {cause}")))
 }
 
 /// What is wrong with the server's certificate, if that is why there is no connection.

@@ -197,6 +197,8 @@ pub struct Fault {
     pub parameter: Option<String>,
     /// The model's own call, as text, which the server refused to pass on.
     pub refused_call: Option<String>,
+    /// Whether it is a limit of which nothing tells if waiting helps.
+    pub unclear: bool,
 }
 
 impl Fault {
@@ -210,6 +212,7 @@ impl Fault {
             window: None,
             parameter: None,
             refused_call: None,
+            unclear: false,
         }
     }
 }

@@ -123,7 +123,8 @@ pub(crate) async fn failure(
             .filter_map(|value| value.to_str().ok())
     };
     let waits = all("retry-after-ms").map(Wait::Milliseconds);
-    let waits: Vec<Wait<'_>> = waits.chain(all("retry-after").map(Wait::Seconds)).collect();
+    let waits = waits.chain(all("retry-after").map(Wait::Seconds));
+    let waits: Vec<Wait<'_>> = waits.chain(resets(&headers).map(Wait::Reset)).collect();
     let date = header(&headers, &["date"]);
     let mut fault = classify::fault(&Failure {
         status: Some(status.as_u16()),
@@ -142,6 +143,21 @@ pub(crate) async fn failure(
         fault.message = format!("{} (the request has {sent} bytes)", fault.message);
     }
     fault
+}
+
+/// When the limits are reset of which nothing remains.
+fn resets(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let text = |name: String| headers.get(name)?.to_str().ok();
+    ["", "-requests", "-tokens"]
+        .into_iter()
+        .filter_map(move |what| {
+            let remaining = text(format!("x-ratelimit-remaining{what}"))?;
+            let is_spent = remaining
+                .trim()
+                .parse::<f64>()
+                .is_ok_and(|left| left <= 0.0);
+            text(format!("x-ratelimit-reset{what}")).filter(|_| is_spent)
+        })
 }
 
 /// How a body has ended when a timer ran out.

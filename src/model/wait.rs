@@ -7,6 +7,9 @@ use crate::transcript::At;
 
 /// A wait beyond this makes no sense: a year.
 const WAIT_MAX_MS: u64 = 366 * 24 * 3600 * 1000;
+/// The longest wait until a limit is as if nothing had been asked that is kept: long before that,
+/// there is room for a request again.
+const RESET_MAX_MS: u64 = 60_000;
 
 /// A header by which a server asks to wait.
 #[derive(Clone, Copy, Debug)]
@@ -15,25 +18,35 @@ pub(crate) enum Wait<'a> {
     Milliseconds(&'a str),
     /// `retry-after`: seconds, a fraction, or an HTTP date.
     Seconds(&'a str),
+    /// `x-ratelimit-reset` and the like, of a limit of which nothing remains: a duration, seconds,
+    /// or a moment in seconds or milliseconds since 1970.
+    Reset(&'a str),
 }
 
 /// The longest of the waits that a server asked for: in headers, in members of its error (read
-/// already), in the words of its message, which is in lower case.
+/// already), in the words of its message, which is in lower case. When a limit is reset counts only
+/// where nothing else is asked for.
 pub(crate) fn asked_ms(
     headers: &[Wait<'_>],
     members: &[u64],
     message: &str,
     now: At,
 ) -> Option<u64> {
-    let headers = headers.iter().filter_map(|wait| match wait {
+    let asked = headers.iter().filter_map(|wait| match wait {
         Wait::Milliseconds(text) => plain_ms(text, 1.0),
         Wait::Seconds(text) => plain_ms(text, 1000.0).or_else(|| until_ms(text, now)),
+        Wait::Reset(_) => None,
     });
-    headers
+    let resets = headers.iter().filter_map(|wait| match wait {
+        Wait::Reset(text) => reset_ms(text, now).filter(|ms| *ms <= RESET_MAX_MS),
+        Wait::Milliseconds(_) | Wait::Seconds(_) => None,
+    });
+    asked
         .chain(members.iter().copied())
         .chain(told_ms(message))
         .filter(|ms| *ms <= WAIT_MAX_MS)
         .max()
+        .or_else(|| resets.max())
 }
 
 /// The longest wait that a message asks for.
@@ -48,6 +61,19 @@ pub(crate) fn told_ms(message: &str) -> Option<u64> {
 /// A number of units as milliseconds, rounded up.
 pub(crate) fn plain_ms(text: &str, unit_ms: f64) -> Option<u64> {
     whole(text.trim().parse::<f64>().ok()? * unit_ms)
+}
+
+/// The time until a limit is reset.
+fn reset_ms(text: &str, now: At) -> Option<u64> {
+    // No limit is reset in thirty years: that is a moment.
+    const MOMENT_S: u64 = 1_000_000_000;
+    let until = |ms: u64| Some(At(i64::try_from(ms).ok()?).ms_since(now));
+    match plain_ms(text, 1.0) {
+        Some(ms) if ms >= MOMENT_S * 1000 => until(ms),
+        Some(s) if s >= MOMENT_S => until(s * 1000),
+        Some(_) => plain_ms(text, 1000.0),
+        None => duration_ms(&text.to_lowercase()),
+    }
 }
 
 /// The time until an HTTP date that lies ahead.
@@ -98,7 +124,7 @@ mod tests {
 
     #[test]
     fn waits_are_rounded_up_and_the_longest_counts() {
-        use Wait::{Milliseconds, Seconds};
+        use Wait::{Milliseconds, Reset, Seconds};
         let now: At = "2026-11-21T20:00:00.500Z".parse().unwrap();
         for (headers, message, wait_ms) in [
             (vec![], "slow", None),
@@ -131,6 +157,12 @@ mod tests {
             (vec![], "try again in 1 hour, 2 minutes", Some(3_720_000)),
             (vec![], "try again in 20 apples", None),
             (vec![Seconds("5")], "try again in 20s", Some(20_000)),
+            (vec![Seconds("5"), Reset("40s")], "", Some(5000)),
+            (vec![Reset("1.5s"), Reset("200ms")], "", Some(1500)),
+            (vec![Reset("7")], "", Some(7000)),
+            (vec![Reset("1795291230")], "", Some(29_500)),
+            (vec![Reset("1795291230000")], "", Some(29_500)),
+            (vec![Reset("6m0s"), Reset("soon")], "", None),
         ] {
             assert_eq!(
                 asked_ms(&headers, &[], message, now),

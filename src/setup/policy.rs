@@ -113,7 +113,7 @@ impl Default for Limits {
 pub struct Retries {
     /// The most attempts at one request, the first included.
     pub attempts: u32,
-    /// The longest time spent waiting on one request.
+    /// The longest time from the first failure of a request to its last attempt.
     pub total_ms: u64,
     /// The longest wait a server may ask for; a longer one ends the run, resumable.
     pub wait_ms: u64,

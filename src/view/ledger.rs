@@ -97,7 +97,7 @@ pub struct Asked {
     pub attempts: u32,
     /// Of those, the ones since it was first sent or the run was taken up again.
     pub tries: u32,
-    /// When it was first sent, or the run was taken up again.
+    /// When the first of those failed.
     pub since: At,
     /// The newest fault: its class, and when to ask again, unless there is no asking again.
     pub fault: Option<(FaultClass, Option<At>)>,
@@ -176,6 +176,9 @@ impl Ledger {
                     if fault.class == FaultClass::Local {
                         (asked.tries, asked.since) = (0, entry.at);
                     } else {
+                        if asked.tries == 0 {
+                            asked.since = entry.at;
+                        }
                         asked.tries += 1;
                     }
                     let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));

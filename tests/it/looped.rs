@@ -300,8 +300,8 @@ fn a_wait_above_the_cap_ends_the_run_at_once() {
     ];
     insta::assert_snapshot!(play(script, Policy::default()), @r#"
     4 request, round 1
-    5 fault of 4, rate: slow down (it asks to come back in 3600 s), attempt 1, wait None
-    6 end, provider: the provider failed for good: slow down (it asks to come back in 3600 s); resume to go on
+    5 fault of 4, rate: slow down (it asks to come back in 3600 s, at 2026-11-21T21:00:00.000Z), attempt 1, wait None
+    6 end, provider: the provider failed for good: slow down (it asks to come back in 3600 s, at 2026-11-21T21:00:00.000Z); resume to go on
     "#);
 }
 

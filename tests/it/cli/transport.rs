@@ -1,7 +1,7 @@
 //! TLS, HTTP/2 and proxies, as the environment of the program asks for them.
 
 use std::convert::Infallible;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ const EVENTS: [&str; 3] = [
 enum Act {
     Answer,
     Silence,
+    /// It resets the stream in the middle of the text.
+    Tear,
 }
 
 /// A server with a certificate. It lives as long as the test's process.
@@ -115,9 +117,13 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, acts: Vec<Act>, tel
                     if act == Act::Silence {
                         std::future::pending::<()>().await;
                     }
-                    let frames = EVENTS.map(|event| {
-                        Ok::<_, Infallible>(Frame::data(Bytes::from_static(event.as_bytes())))
-                    });
+                    let frame =
+                        |event: &'static str| Frame::data(Bytes::from_static(event.as_bytes()));
+                    let mut frames: Vec<_> = EVENTS.map(|event| Ok(frame(event))).into();
+                    if act == Act::Tear {
+                        frames.truncate(1);
+                        frames.push(Err(io::Error::other("torn")));
+                    }
                     let body = StreamBody::new(stream::iter(frames));
                     let response = Response::builder().header("content-type", "text/event-stream");
                     Ok::<_, Infallible>(response.body(body).unwrap())
@@ -292,10 +298,11 @@ fn a_certificate_that_is_not_trusted_is_told_at_once() {
     ");
 }
 
-/// Case 63: over HTTP/2 a stalled connection would be taken again.
+/// Cases 62 and 63 over HTTP/2, where a stalled connection would be taken again.
 #[test]
-fn what_stalled_is_asked_again_on_another_connection() {
-    let (place, server) = (Place::new(), Secure::new(&TWO, vec![Act::Silence]));
+fn what_stalled_or_was_torn_is_asked_again() {
+    let place = Place::new();
+    let server = Secure::new(&TWO, vec![Act::Silence, Act::Tear]);
     let soon = ["--set", "model.timeouts.bytes=1s"];
     let ran = ask(
         &place,
@@ -310,11 +317,32 @@ fn what_stalled_is_asked_again_on_another_connection() {
     );
     assert_eq!(
         server.asked(),
-        [
-            "connection 1, HTTP/2.0, None",
-            "connection 2, HTTP/2.0, None"
-        ]
+        [1, 2, 2].map(|number| format!("connection {number}, HTTP/2.0, None"))
     );
+}
+
+/// Case 62: a server that speaks no TLS may speak it after a moment, behind a balancer.
+#[test]
+fn a_handshake_that_fails_is_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    let (tell, greeted) = mpsc::channel();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            assert!(client.read(&mut [0; 4096]).unwrap() > 0);
+            tell.send(()).unwrap();
+            client
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .unwrap();
+        }
+    });
+    let place = Place::new();
+    let twice = ["--set", "model.retries.attempts=2"];
+    let ran = ask(&place, &url, &[("SSL_CERT_FILE", AUTHORITY)], &twice);
+    assert_eq!((ran.code, greeted.try_iter().count()), (4, 2), "{ran:?}");
+    let lines = ran.err.lines().filter(|line| line.contains("for good"));
+    assert_snapshot!(lines.collect::<String>(), @"the provider failed for good: cannot connect: received corrupt message of type InvalidContentType");
 }
 
 #[test]

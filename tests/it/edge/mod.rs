@@ -9,6 +9,8 @@ mod ended;
 mod stream;
 mod shape;
 mod words;
+mod transport;
+mod retries;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -175,6 +177,36 @@ pub(crate) fn play_until(
         played.judge(&format!("{cut:?} {}", played.told()));
         played
     })
+}
+
+/// Takes a run up again against a server that gives these answers.
+pub(crate) fn resume(storage: &MemoryStorage, answers: &[Answer], cut: Cut) -> Played {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (manner, ledger) = (Manner::default(), Arc::default());
+    let mut recorder = scene::open(storage);
+    let received = runtime.block_on(async {
+        let server = Server::start(answers, cut).await;
+        let endpoint = Endpoint {
+            base_url: server.url.clone(),
+            api_key: None,
+            headers: Vec::new(),
+        };
+        let client = Client::new(endpoint, manner.timeouts).unwrap();
+        let agent = Agent::new(manner.setup, Arc::new(client), toolbox(&ledger));
+        let never = CancellationToken::new();
+        agent.run(&mut recorder, None, &never).await.unwrap();
+        server.received()
+    });
+    let ran = ledger.lock().unwrap().clone();
+    Played {
+        storage: storage.clone(),
+        received,
+        ran,
+        heard: String::new(),
+    }
 }
 
 /// Plays a case in three cuts and holds what came of it against what is expected, a line each. What
