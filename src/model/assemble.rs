@@ -24,6 +24,9 @@ const TEXT_LEAST: usize = 64 << 10;
 /// The most tokens of a reply to a request that names no maximum, by a model of unknown window.
 const TOKENS_UNKNOWN: u64 = 256 << 10;
 
+/// How deep parts within parts of content are read.
+const PARTS_MAX: u8 = 4;
+
 /// How a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
@@ -324,7 +327,7 @@ impl Assembler {
     ) {
         self.kept += self.thoughts.take(message, deltas);
         if let Some(content) = message.get("content") {
-            self.content(content, deltas);
+            self.content(content, PARTS_MAX, deltas);
         }
         if let Some(refusal) = message.get("refusal").and_then(Value::text) {
             self.kept += refusal.text.len();
@@ -342,7 +345,10 @@ impl Assembler {
     }
 
     /// Text, or a list of parts that hold text or thoughts.
-    fn content(&mut self, content: Value<'_>, deltas: &mut Vec<Delta>) {
+    fn content(&mut self, content: Value<'_>, depth: u8, deltas: &mut Vec<Delta>) {
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
         if let Some(text) = content.text() {
             self.kept += text.text.len();
             self.reply.text.push_str(&text.text);
@@ -350,13 +356,13 @@ impl Assembler {
         } else if let Some(parts) = content.array() {
             for part in parts {
                 let Some(object) = part.object() else {
-                    self.content(part, deltas);
+                    self.content(part, depth, deltas);
                     continue;
                 };
                 if let Some(thoughts) = object.first(&["thinking", "reasoning"]) {
                     self.kept += self.thoughts.field("thinking", thoughts, deltas);
                 } else if let Some(text) = object.first(&["text", "refusal"]) {
-                    self.content(text, deltas);
+                    self.content(text, depth, deltas);
                 }
             }
         }

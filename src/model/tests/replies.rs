@@ -277,3 +277,15 @@ fn an_endless_reply_is_stopped() {
         .unwrap_err();
     assert_eq!(fault.class, FaultClass::Permanent);
 }
+
+#[test]
+fn parts_within_parts_are_read_to_a_small_depth() {
+    let nested = |depth: usize, open: &str, close: &str| {
+        let (open, close) = (open.repeat(depth), close.repeat(depth));
+        format!(r#"{{"choices":[{{"delta":{{"content":{open}"x"{close}}}}}]}}"#)
+    };
+    for (open, close) in [("[", "]"), (r#"[{"text":"#, "}]")] {
+        check(&[&nested(1, open, close), STOP], "Complete x||stop|");
+        check(&[&nested(50_000, open, close), STOP], "Complete ||stop|");
+    }
+}
