@@ -14,7 +14,6 @@ use undertext::compaction::notice::Notice;
 use undertext::config::{self, Sections, Settings};
 use undertext::hands::{Hands, Workspace};
 use undertext::id::EntryId;
-use undertext::profile;
 use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
 use undertext::setup::{Hooks, Setup};
 use undertext::tools::Toolbox;
@@ -253,7 +252,7 @@ fn ask(
         })?;
     let done = runtime.block_on(async {
         let _served = offline::serve(as_run, &mut start, Some(recorder)).await?;
-        let setup = setup(as_run, &start.settings, recorder)?;
+        let setup = setup(as_run, &start, recorder)?;
         if let Some(server) = start.remarks.first() {
             term.say(&[(Look::Faint, server)])?;
         }
@@ -325,20 +324,18 @@ fn tell(progress: &Progress, term: &mut Term) -> io::Result<()> {
 }
 
 /// The settings of the run, with the models that write summaries as they are named now.
-fn setup(as_run: &RunArgs, settings: &Settings, recorder: &Recorder) -> Result<Setup, Failure> {
+fn setup(as_run: &RunArgs, start: &Start, recorder: &Recorder) -> Result<Setup, Failure> {
     let Some(before) = recorder.view().setup() else {
         return Err(refused(by_hand::Refused::NoSettings));
     };
     let mut setup = before.clone();
     let main = &before.wire.models.main.name;
-    let mut settings = settings.clone();
+    let mut settings = start.settings.clone();
     let named = as_run.asked.model.clone().or(settings.model.summary.take());
     let named = named.or(settings.model.name.clone());
     settings.model.summary = named.filter(|named| named != main);
     settings.model.name.get_or_insert_with(|| main.clone());
-    let profile = settings.model.profile.as_deref().and_then(profile::named);
-    let profile = profile.unwrap_or_else(profile::openai);
-    if let Some(models) = settings.models(|_| profile.clone()) {
+    if let Some(models) = settings.models(start.server()) {
         setup.wire.models.summary = models.summary;
         setup.wire.models.fallback = models.fallback;
     }

@@ -14,6 +14,7 @@ mod model_args;
 mod start;
 mod told;
 mod offline;
+mod models;
 mod toolbox;
 mod stop;
 mod logs;

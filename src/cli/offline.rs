@@ -68,6 +68,7 @@ pub(super) async fn serve(
     })?;
     start.endpoint.base_url.clone_from(&offline.base_url);
     start.endpoint.key = None;
+    start.offline = true;
     let known = recorded.filter(|model| model.name == NAME);
     if known.is_none_or(|model| model.window.is_none()) {
         start.settings.model.window.get_or_insert(WINDOW);

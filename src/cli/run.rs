@@ -11,8 +11,9 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
 use undertext::compaction::by_hand::{self, Order};
-use undertext::config::{self, Settings};
+use undertext::config;
 use undertext::hands::{self, Hands, Workspace, WorkspaceError};
+use undertext::id::RunId;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
@@ -31,7 +32,7 @@ use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::told::told;
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, offline, stop};
+use crate::cli::{Process, RunArgs, find, models, offline, stop};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -68,7 +69,10 @@ async fn go(
         (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
         (named, _) => named.clone().unwrap_or_default(),
     };
-    let (agent, mut remarks) = agent(args, &start, &workspace, taken_up.as_ref(), process)?;
+    let run = taken_up.as_ref().map(Recorder::run);
+    let run = run.unwrap_or_else(|| Clock::System.new_run());
+    let before = taken_up.as_ref();
+    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process)?;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
@@ -86,7 +90,7 @@ async fn go(
             let first = opening_notes(recorder.view());
             (recorder, first)
         }
-        None => (create(&start, &workspace, args.name.as_deref())?, 0),
+        None => (create(&start, &workspace, run, args.name.as_deref())?, 0),
     };
     if let Some(lock) = &mut lock {
         lock.name(recorder.run());
@@ -244,11 +248,16 @@ fn opening_notes(view: &View) -> usize {
 }
 
 /// Begins a transcript.
-fn create(start: &Start, workspace: &Path, name: Option<&str>) -> Result<Recorder, Failure> {
+fn create(
+    start: &Start,
+    workspace: &Path,
+    run: RunId,
+    name: Option<&str>,
+) -> Result<Recorder, Failure> {
     let clock = Clock::System;
     let run = Run {
         format: FORMAT,
-        run: clock.new_run(),
+        run,
         workspace: workspace.to_string_lossy().into_owned(),
         generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
         name: name.map(ToOwned::to_owned),
@@ -263,7 +272,7 @@ fn create(start: &Start, workspace: &Path, name: Option<&str>) -> Result<Recorde
 fn agent(
     args: &RunArgs,
     start: &Start,
-    workspace: &Path,
+    (workspace, run): (&Path, RunId),
     taken_up: Option<&Recorder>,
     process: &Process,
 ) -> Result<(Agent, Vec<String>), Failure> {
@@ -274,12 +283,14 @@ fn agent(
         workspace,
         process,
     )?;
-    let mut setup = setup(&start.settings, before, told.text)?;
+    let (mut setup, prices) = setup(start, before, run, told.text)?;
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let client = client(start)?;
     let tools = Tools::all(&start.settings, &process.environment, told.skills)?;
     let mut remarks = tools.remarks(&start.settings);
     remarks.extend(told.remarks);
+    remarks.extend(models::moved(start, before));
+    remarks.extend(prices);
     let own = tools.files.iter().map(|file| file.tool.clone()).collect();
     let mut toolbox = tools.offered(&start.settings, &args.choice)?;
     // What a person pruned stays out until they name the tools to offer.
@@ -314,47 +325,45 @@ pub(super) fn site(
 
 /// Who asks the server.
 pub(super) fn client(start: &Start) -> Result<Client, Failure> {
-    let endpoint = Endpoint {
-        base_url: start.endpoint.base_url.clone(),
-        api_key: start
-            .endpoint
-            .key
-            .as_ref()
-            .map(|key| ApiKey::new(key.secret())),
-        headers: Vec::new(),
-    };
-    let client = Client::new(endpoint, start.settings.timeouts);
+    let client = Client::new(endpoint(&start.endpoint), start.settings.timeouts);
     client.map_err(|error| Failure::new(Exit::Usage, error))
 }
 
-/// The settings that are recorded. A run that is taken up keeps its model unless another one is
-/// named, and what was learned of that model's window.
-fn setup(
-    settings: &Settings,
-    before: Option<&Setup>,
-    instructions: String,
-) -> Result<Setup, Failure> {
-    let mut settings = settings.clone();
-    if let Some(main) = before.map(|before| &before.wire.models.main) {
-        let model = &mut settings.model;
-        let name = model.name.get_or_insert_with(|| main.name.clone());
-        if *name == main.name {
-            model.window = model.window.or(main.window);
-        }
-    }
-    let named = settings.model.profile.as_deref().and_then(profile::named);
-    let profile = named.unwrap_or_else(profile::openai);
-    let Some(models) = settings.models(|_| profile.clone()) else {
-        return Err(Failure::usage("the run names no model; name one with -m"));
-    };
-    Ok(Setup {
-        wire: Wire {
-            instructions,
-            tools: Vec::new(),
-            models,
+/// The server as the client knows it.
+pub(super) fn endpoint(endpoint: &config::Endpoint) -> Endpoint {
+    let base_url = endpoint.base_url.clone();
+    let key = endpoint.key.as_ref();
+    match key.filter(|_| profile::is_azure(&base_url)) {
+        Some(key) => Endpoint {
+            base_url,
+            api_key: None,
+            headers: vec![("api-key".to_owned(), key.secret().to_owned())],
         },
-        policy: settings.policy,
-    })
+        None => Endpoint {
+            base_url,
+            api_key: key.map(|key| ApiKey::new(key.secret())),
+            headers: Vec::new(),
+        },
+    }
+}
+
+/// The settings that are recorded, and what is said of prices.
+fn setup(
+    start: &Start,
+    before: Option<&Setup>,
+    run: RunId,
+    instructions: String,
+) -> Result<(Setup, Option<String>), Failure> {
+    let models = models::models(start, before, run)?;
+    let (prices, told) = models::prices(start, &models)?;
+    let mut policy = start.settings.policy.clone();
+    policy.prices = prices;
+    let wire = Wire {
+        instructions,
+        tools: Vec::new(),
+        models,
+    };
+    Ok((Setup { wire, policy }, told))
 }
 
 /// Lets the agent work; the first signal ends it orderly, the second at once.

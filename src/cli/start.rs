@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use undertext::compaction::by_hand::Order;
 use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
-use undertext::profile;
 use undertext::setup::Api;
 use undertext::transcript::Attachment;
 
@@ -33,6 +32,8 @@ pub(crate) struct Start {
     pub(crate) settings: Settings,
     /// The server and its key.
     pub(crate) endpoint: Endpoint,
+    /// Whether that is the offline model.
+    pub(crate) offline: bool,
     /// The directory the model works in, without symlinks; nothing if the run says where.
     pub(crate) workspace: Option<PathBuf>,
     /// The directory of the transcripts.
@@ -82,7 +83,7 @@ impl Start {
         };
 
         let mut remarks = vec![
-            server(&endpoint, taken_up && settings.server.base_url.is_none()),
+            server(&endpoint),
             "sandbox: off, tools run with your own rights".to_owned(),
         ];
         remarks.extend(mistaken(environment));
@@ -93,11 +94,19 @@ impl Start {
             environment: passed,
             settings,
             endpoint,
+            offline: false,
             workspace,
             transcripts,
             order,
             remarks,
         })
+    }
+}
+
+impl Start {
+    /// The address of the server; nothing for the offline model, which has none of its own.
+    pub(super) fn server(&self) -> Option<&str> {
+        (!self.offline).then_some(self.endpoint.base_url.as_str())
     }
 }
 
@@ -126,21 +135,14 @@ pub(crate) fn mistaken(environment: &Environment) -> impl Iterator<Item = String
     })
 }
 
-/// Says which server is asked, and with whose key. Keys belong to servers, so a transcript names
-/// none: a run that is taken up where nobody named one may have been begun at another.
-fn server(endpoint: &Endpoint, guessed: bool) -> String {
+/// Says which server is asked, and with whose key.
+pub(super) fn server(endpoint: &Endpoint) -> String {
     let address = config::public_part(&endpoint.base_url);
     let key = match &endpoint.key {
         Some(key) => format!("key from {}", key.variable),
         None => "no key".to_owned(),
     };
-    let caution = if guessed {
-        "; this run does not record which server it used before, name one with --base-url \
-         if it was another"
-    } else {
-        ""
-    };
-    format!("server: {address} ({key}){caution}")
+    format!("server: {address} ({key})")
 }
 
 /// Refuses what the settings allow and this version does not do.
@@ -151,11 +153,11 @@ pub(super) fn spoken(settings: &Settings) -> Result<(), Failure> {
         ));
     }
     if let Some(name) = &settings.model.profile
-        && profile::named(name).is_none()
+        && settings.profile_named(name).is_none()
     {
-        let known = profile::names().join(", ");
+        let hint = config::rule_hint(settings.profile_names().iter(), name);
         return Err(Failure::usage(format!(
-            "no profile is named `{name}`; there is {known}"
+            "no profile is named `{name}`; {hint}"
         )));
     }
     Ok(())
@@ -336,7 +338,14 @@ mod tests {
         );
         place.check(
             &set("model.profile=nobody"),
-            "no profile is named `nobody`; there is openai",
+            "no profile is named `nobody`; there is openai, azure, anthropic, openrouter-anthropic, \
+             openrouter-signed, openrouter-reasoning, openrouter, deepseek, groq, gemini, mistral, \
+             together, fireworks, xai, moonshot, zai, vllm, sglang, llama.cpp, ollama, litellm, \
+             compatible",
+        );
+        place.check(
+            &set("model.profile=deepsek"),
+            "no profile is named `deepsek`; did you mean `deepseek`?",
         );
         place.check(
             &line(&["--env", "SECRET", "task"]),
@@ -391,8 +400,7 @@ mod tests {
         let start = place.start(&["--continue"], &variables).unwrap();
         assert_eq!(
             start.remarks[0],
-            "server: https://api.openai.com/v1 (key from OPENAI_API_KEY); this run does not \
-             record which server it used before, name one with --base-url if it was another"
+            "server: https://api.openai.com/v1 (key from OPENAI_API_KEY)"
         );
         let line = ["--continue", "--base-url", "http://h/v1?key=sk-secret"];
         let start = place.start(&line, &variables).unwrap();

@@ -8,6 +8,7 @@
 mod given;
 mod value;
 mod section;
+mod profiles;
 mod wrong;
 mod read;
 mod settings;
@@ -23,6 +24,10 @@ use std::path::PathBuf;
 
 pub use given::Given;
 pub use layers::{InForce, Layers, Origin, Source};
+pub use profiles::{
+    CacheSection, CallSection, MessageSection, OutputSection, ParameterSection, ProfileSection,
+    ReasoningSection, ToolLimitSection, UsageSection,
+};
 pub use read::{ConfigError, MeaningError, Place, mistaken};
 pub use schema::schema;
 pub use section::{

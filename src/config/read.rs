@@ -86,9 +86,16 @@ pub enum MeaningError {
         "`compaction.auto.trigger_ratio` must be more than 0; `enabled: false` switches it off"
     )]
     NoTrigger,
-    /// A limit counts what has no price.
-    #[error("`limits.cost` needs `model.prices`, without which no cost is counted")]
-    CostWithoutPrices,
+    /// A profile is based on none that there is.
+    #[error("`profiles.{name}.base` names `{base}`, which is no built-in profile; {hint}")]
+    NoSuchBase {
+        /// The profile.
+        name: String,
+        /// What it is based on.
+        base: String,
+        /// What it could be based on.
+        hint: String,
+    },
     /// What should name a variable does not look like a name, and may be a key.
     #[error("`model.api_key_env` takes the NAME of a variable, not a key")]
     KeyVariable,
@@ -116,7 +123,7 @@ impl MeaningError {
             Self::HalfPrices => "model.prices",
             Self::OutputFillsWindow { .. } => "model.max_output_tokens",
             Self::NoTrigger => "compaction.auto.trigger_ratio",
-            Self::CostWithoutPrices => "limits.cost",
+            Self::NoSuchBase { .. } => "profiles",
             Self::KeyVariable => "model.api_key_env",
             Self::Address(_) => "model.base_url",
             Self::Sandbox(_) => "sandbox.mode",

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::config::given::{Given, Stated};
+use crate::config::profiles::ProfileSection;
 use crate::config::value::{
     CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
     Temperature, Usd,
@@ -18,7 +19,7 @@ use crate::config::value::{
 use crate::setup::{Api, EstimateRule, OnFailure};
 
 /// Reads a section; one whose keys are all commented out is empty.
-fn or_empty<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn or_empty<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + Default,
     D: Deserializer<'de>,
@@ -76,7 +77,7 @@ macro_rules! section {
             }
 
             /// Adds every key from here down; `<name>` stands for a name of the user's.
-            fn list_keys(path: &str, list: &mut Vec<String>) {
+            pub(in crate::config) fn list_keys(path: &str, list: &mut Vec<String>) {
                 $($(list.push(format!("{path}{}", stringify!($key)));)*)?
                 $($(<$inner_section>::list_keys(
                     &format!("{path}{}.", stringify!($inner)), list);)*)?
@@ -85,7 +86,7 @@ macro_rules! section {
             }
 
             /// Adds every key that is given from here down, in the order in which keys are declared.
-            fn list_given(&self, path: &[&str], list: &mut Vec<Stated>) {
+            pub(in crate::config) fn list_given(&self, path: &[&str], list: &mut Vec<Stated>) {
                 $($(list.extend(self.$key.stated(&[path, &[stringify!($key)]].concat()));)*)?
                 $($(self.$inner.list_given(&[path, &[stringify!($inner)]].concat(), list);)*)?
                 $($(for (name, section) in &self.$map {
@@ -95,6 +96,8 @@ macro_rules! section {
         }
     };
 }
+
+pub(super) use section;
 
 section! {
     /// The whole of it.
@@ -116,6 +119,9 @@ section! {
     maps {
         /// The tools by name, whose case does not matter.
         tools: ToolSection,
+        /// Profiles of your own, or changes to the built-in one of that name: what a provider does
+        /// differently.
+        profiles: ProfileSection,
     }
 }
 
@@ -161,9 +167,9 @@ section! {
         api_key_env: Option<String>,
         /// The protocol that the server speaks; for now only `chat` is spoken.
         api: Api,
-        /// The profile of the provider; none: chosen by name and address.
+        /// The profile of the provider; none: chosen by the host of `base_url` and the model's name.
         profile: Option<String>,
-        /// The context window, in tokens; none: learned when the provider says that a request is too long.
+        /// The context window, in tokens; none: as known of the model, else learned when the provider says that a request is too long.
         context_window: Option<NonZeroU64>,
         /// The most tokens of one response; none: as the provider likes.
         max_output_tokens: Option<NonZeroU64>,
@@ -173,7 +179,7 @@ section! {
         reasoning_effort: Option<String>,
     }
     sections {
-        /// What tokens cost.
+        /// What tokens cost; none: as known of the model.
         prices: PricesSection,
         /// How long to wait for the server.
         timeouts: TimeoutsSection,
@@ -364,7 +370,7 @@ section! {
         rounds: Option<NonZeroU32>,
         /// The most tokens, in and out.
         tokens: Option<NonZeroU64>,
-        /// The most money, in US dollars; it needs `model.prices`.
+        /// The most money, in US dollars; it needs prices, known or given in `model.prices`.
         cost: Option<Usd>,
         /// The longest time; looked at between steps.
         wall_time: Option<Lasting>,

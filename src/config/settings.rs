@@ -10,9 +10,10 @@ use crate::config::section::{CompactionSection, LimitsSection, ModelSection, Pri
 use crate::config::section::{InstructionsSection, RuleSection, Sections};
 use crate::config::server::{Server, check_address};
 use crate::config::value::{CallsChoice, Keeping, Lasting, SummaryChoice, Usd};
-use crate::config::{Environment, state_dir};
+use crate::config::{Environment, profiles, state_dir};
 use crate::exchange::ToolMeta;
 use crate::model::Timeouts;
+use crate::profile::{self, Candidate, Choice, Why, known};
 use crate::record::Durability;
 use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
 use crate::setup::{Retries, Rule, Sandbox};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub instructions: InstructionSettings,
     /// Where transcripts are kept.
     pub transcripts: Transcripts,
+    /// Profiles of one's own, which are tried before the built-in ones.
+    pub profiles: Vec<Candidate>,
 }
 
 /// The models and their parameters.
@@ -49,7 +52,7 @@ pub struct ModelSettings {
     pub api: Api,
     /// The name of the profile; none: chosen by name and address.
     pub profile: Option<String>,
-    /// The context window, in tokens.
+    /// The context window, in tokens; none: as known of the model.
     pub window: Option<u64>,
     /// What is sent with each request.
     pub parameters: Parameters,
@@ -122,6 +125,7 @@ impl Settings {
             sandbox,
             transcripts,
             tools,
+            profiles,
         } = sections;
         settings.policy.sandbox = match sandbox.mode.get() {
             Some(mode) if mode != "off" => return Err(MeaningError::Sandbox(mode).into()),
@@ -129,10 +133,6 @@ impl Settings {
         };
         settings.put_model(model)?;
         put_limits(limits, &mut settings.policy.limits);
-        let policy = &settings.policy;
-        if policy.limits.cost_usd_micro.is_some() && policy.prices.is_none() {
-            return Err(MeaningError::CostWithoutPrices.into());
-        }
         let summary = compaction.summary.clone();
         let writer = summary.model.map(not_blank);
         writer.put(&mut settings.model.summary);
@@ -164,6 +164,7 @@ impl Settings {
             };
             settings.tools.insert(name, said);
         }
+        settings.profiles = profiles::resolve(profiles)?;
         put_instructions(instructions, &mut settings.instructions);
         let dir = transcripts.dir;
         let dir = dir.map(|dir| dir.filter(|dir| !dir.as_os_str().is_empty()));
@@ -247,19 +248,52 @@ impl Settings {
         said.copied().unwrap_or_default()
     }
 
-    /// The models of a run, or nothing if none is named. The caller says which profile a model of
-    /// a name has.
-    pub fn models(&self, profile: impl Fn(&str) -> Profile) -> Option<Models> {
+    /// The profile for a model at a server: the one that is named, else the one that matches. A name
+    /// that no profile has counts as none.
+    pub fn profile(&self, base_url: &str, model: &str) -> Choice {
+        let named = self.model.profile.as_deref();
+        match named.and_then(|name| self.profile_named(name)) {
+            Some(profile) => Choice {
+                profile,
+                why: Why::Named,
+            },
+            None => profile::choose(&self.profiles, base_url, model),
+        }
+    }
+
+    /// The profile of this name: one's own, or a built-in one.
+    pub fn profile_named(&self, name: &str) -> Option<Profile> {
+        profile::find(&self.profiles, name).or_else(|| profile::named(name))
+    }
+
+    /// The names of all profiles, one's own first.
+    pub fn profile_names(&self) -> Vec<String> {
+        let own = self.profiles.iter().map(|own| own.profile.name.clone());
+        let own: Vec<String> = own.collect();
+        let built_in = profile::names();
+        let others = built_in.into_iter().filter(|name| !own.contains(name));
+        own.iter().cloned().chain(others).collect()
+    }
+
+    /// The models of a run at the server of this address, or nothing if none is named. Without a
+    /// server nothing is known of them.
+    pub fn models(&self, base_url: Option<&str>) -> Option<Models> {
         let settings = &self.model;
         let main = settings.name.as_deref()?;
-        let model = |name: &str| Model {
-            name: name.to_owned(),
-            server: None,
-            api: settings.api,
-            profile: profile(name),
-            // What is known of one model says nothing of another.
-            window: settings.window.filter(|_| name == main),
-            parameters: settings.parameters.clone(),
+        let model = |name: &str| {
+            let profile = base_url.map(|url| self.profile(url, name).profile);
+            let profile = profile.unwrap_or_else(profile::openai);
+            // What is said of one model says nothing of another.
+            let window = settings.window.filter(|_| name == main);
+            let known = base_url.and_then(|_| known(&profile.name, name));
+            Model {
+                name: name.to_owned(),
+                server: base_url.and_then(profile::origin),
+                api: settings.api,
+                window: window.or(known.map(|known| known.window)),
+                profile,
+                parameters: settings.parameters.clone(),
+            }
         };
         Some(Models {
             main: model(main),

@@ -21,6 +21,7 @@ use reqwest::{Response, Url};
 
 use crate::model::assemble::Bounds;
 use crate::model::connect::{self, Connections};
+use crate::model::listing::{self, Listed};
 use crate::model::loose::{Object, Value};
 use crate::model::reading::{self, Reading, Stage};
 use crate::model::said::one_line;
@@ -161,6 +162,41 @@ impl Client {
     }
 }
 
+impl Client {
+    /// The models that the server lists. Faults are as those of a request.
+    pub async fn models(&self) -> Result<Vec<Listed>, Fault> {
+        use async_openai::config::Config as _;
+        let shared = &self.shared;
+        let list = shared.api.config().url("/models");
+        let mut url = Url::parse(&list).map_err(|error| local(&error))?;
+        if !shared.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&shared.query);
+        }
+        let mut request = shared.connections.get().get(url).headers(shared.headers.clone());
+        if let Some(key) = &shared.key {
+            request = request.bearer_auth(&key.0);
+        }
+        let redact = |mut fault: Fault| {
+            if let Some(key) = &shared.key {
+                fault.message = key.redact(&fault.message);
+            }
+            fault
+        };
+        let limit = shared.timeouts.bytes;
+        let asked = async {
+            let response = request.send().await.map_err(connect::unsent)?;
+            listing::read(response, limit).await
+        };
+        match tokio::time::timeout(limit, asked).await {
+            Ok(listed) => listed.map_err(redact),
+            Err(_) => Err(Fault::new(
+                FaultClass::Stall,
+                format!("no answer within {} s", limit.as_secs()),
+            )),
+        }
+    }
+}
+
 impl Model for Client {
     fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
         let exchange = Exchange {
@@ -217,6 +253,11 @@ impl Exchange {
         }
         if let Some(key) = &self.shared.key {
             fault.message = key.redact(&fault.message);
+        }
+        // A header that is long enough may hold one as well.
+        let headers = self.shared.headers.values().map(HeaderValue::to_str);
+        for header in headers.flatten().filter(|header| header.len() >= 16) {
+            fault.message = ApiKey::new(header).redact(&fault.message);
         }
         self.ready.push_back(Delta::Fault(Box::new(fault)));
     }

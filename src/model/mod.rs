@@ -23,6 +23,7 @@ mod connect;
 mod client;
 mod timers;
 mod reading;
+mod listing;
 mod scripted;
 pub mod offline;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use assemble::End;
 pub use client::{ApiKey, Client, ClientError, Endpoint};
 #[doc(hidden)]
 pub use intake::read_reply;
+pub use listing::Listed;
 pub use scripted::{Script, Scripted};
 pub use timers::Timeouts;
 

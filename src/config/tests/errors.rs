@@ -80,7 +80,7 @@ fn what_is_no_settings_file_is_told_with_its_place() {
     ? [a]\n: b\n
       1:3: one value must stand here, no list and no keys
     1: 2\n
-      1:1: unknown key `1`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools
+      1:1: unknown key `1`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools, profiles
     null: 2
       1:1: a text must stand here, not null
     "#);
@@ -254,7 +254,7 @@ fn wrong_values_are_told_with_what_would_be_right() {
 #[test]
 fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
     insta::assert_snapshot!(all_said(&[
-        "limits:\n  cost: 1\n",
+        "limits: {}\nprofiles:\n  mine:\n    base: opnai\n",
         "model:\n  prices:\n    input: 1\n",
         "model:\n  context_window: 1000\n  max_output_tokens: 1000\n",
         "model:\n  api_key_env: sk-secret\n",
@@ -263,8 +263,8 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
         "compaction:\n  auto:\n    trigger_ratio: 0\n",
         "sandbox:\n  mode: workspace\n",
     ]), @r#"
-    limits:\n  cost: 1\n
-      setting in c.yaml:2 cannot be used: `limits.cost` needs `model.prices`, without which no cost is counted
+    limits: {}\nprofiles:\n  mine:\n    base: opnai\n
+      setting in c.yaml:4 cannot be used: `profiles.mine.base` names `opnai`, which is no built-in profile; did you mean `openai`?
     model:\n  prices:\n    input: 1\n
       setting in c.yaml:3 cannot be used: `model.prices` needs both `input` and `output`
     model:\n  context_window: 1000\n  max_output_tokens: 1000\n
@@ -280,11 +280,11 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
     sandbox:\n  mode: workspace\n
       setting in c.yaml:2 cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
     "#);
-    let variable = [("UNDERTEXT_LIMITS__COST", "1")];
+    let variable = [("UNDERTEXT_MODEL__PRICES__INPUT", "1")];
     let error = settings("", "", &variable, &[], Sections::default()).unwrap_err();
     assert_eq!(
         line(&error),
-        "setting in variable UNDERTEXT_LIMITS__COST cannot be used: `limits.cost` needs \
-         `model.prices`, without which no cost is counted"
+        "setting in variable UNDERTEXT_MODEL__PRICES__INPUT cannot be used: `model.prices` needs \
+         both `input` and `output`"
     );
 }

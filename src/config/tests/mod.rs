@@ -7,7 +7,8 @@ use std::path::Path;
 use super::*;
 use crate::exchange::Treatment::{self, Keep, Strip};
 use crate::exchange::{Hint, Supersession, ToolMeta};
-use crate::setup::Profile;
+use crate::profile::{self, Choice};
+use crate::setup::SendBack;
 use crate::tools::bash;
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
@@ -123,6 +124,11 @@ const OTHERS: &[&str] = &[
     "[Bash]",
     "https://server/v1",
     "anything",
+    "openai",
+    "never",
+    "any",
+    "plain",
+    "omit",
 ];
 
 /// Every key is read: some value of it makes other settings, or is refused for what it means.
@@ -134,8 +140,8 @@ fn every_key_changes_something() {
     for key in Sections::all_keys().into_iter().chain(inner) {
         let key = key.replace("rules.<name>", "rules.default");
         let key = key.replace("tools.<name>", "tools.bash");
-        // Half of the prices, and a limit of the cost without them, are refused.
-        let base: &[&str] = if key.starts_with("model.prices") || key == "limits.cost" {
+        // Half of the prices are refused.
+        let base: &[&str] = if key.starts_with("model.prices") {
             &dearer
         } else {
             &[]
@@ -272,9 +278,14 @@ fn what_is_wrong_names_its_source() {
             "settings cannot be used: `model.prices` needs both `input` and `output`",
         ),
         (
-            from_set(&["limits.cost=1"]).unwrap_err(),
-            "settings cannot be used: `limits.cost` needs `model.prices`, \
-             without which no cost is counted",
+            from_set(&["profiles.mine.base=opnai"]).unwrap_err(),
+            "settings cannot be used: `profiles.mine.base` names `opnai`, which is no built-in \
+             profile; did you mean `openai`?",
+        ),
+        (
+            from_set(&["profiles.mine.reasoning.sendback=never"]).unwrap_err(),
+            "wrong setting in --set profiles.mine.reasoning.sendback=never: \
+             unknown key `sendback`, did you mean `send_back`?",
         ),
         (
             from_set(&["model.api_key_env=sk-secret"]).unwrap_err(),
@@ -372,8 +383,8 @@ fn a_key_goes_only_to_the_server_it_was_set_for() {
 
 #[test]
 fn models_share_parameters_but_not_the_window() {
-    let profile = |_: &str| Profile::default();
-    assert_eq!(Settings::default().models(profile), None);
+    let local = Some("http://127.0.0.1:1/v1");
+    assert_eq!(Settings::default().models(local), None);
     let settings = from_set(&[
         "model.name=big",
         "model.context_window=1000",
@@ -381,14 +392,84 @@ fn models_share_parameters_but_not_the_window() {
         "compaction.summary.model=small",
         "compaction.summary.fallback_model=big",
     ]);
-    let models = settings.unwrap().models(profile).unwrap();
+    let settings = settings.unwrap();
+    let models = settings.models(local).unwrap();
     assert_eq!(models.main.window, Some(1000));
+    assert_eq!(models.main.server.as_deref(), Some("http://127.0.0.1:1"));
     let (summary, fallback) = (models.summary.unwrap(), models.fallback.unwrap());
     assert_eq!((summary.name.as_str(), summary.window), ("small", None));
     assert_eq!(summary.parameters.temperature, Some(0.0));
     assert_eq!(
         (fallback.name.as_str(), fallback.window),
         ("big", Some(1000))
+    );
+    let unserved = settings.models(None).unwrap().main;
+    assert_eq!(
+        (unserved.server, unserved.profile.name.as_str()),
+        (None, "openai")
+    );
+}
+
+#[test]
+fn what_is_known_of_a_model_counts_where_nothing_is_said() {
+    let set = ["model.name=gpt-5", "compaction.summary.model=gpt-4o-mini"];
+    let models = |more: &[&str]| {
+        let settings = from_set(&[&set, more].concat()).unwrap();
+        let models = settings.models(Some(PUBLIC_SERVER)).unwrap();
+        (models.main.window, models.summary.unwrap().window)
+    };
+    assert_eq!(models(&[]), (Some(272_000), Some(128_000)));
+    assert_eq!(
+        models(&["model.context_window=9"]),
+        (Some(9), Some(128_000))
+    );
+}
+
+/// What a profile of one's own says lies over the one it is based on; the built-in one of its name
+/// if it names none.
+#[test]
+fn profiles_of_ones_own_come_first() {
+    let own = "profiles:\n\
+               \x20 mine: { base: mistral, hosts: ['*.example.org'], calls: { id_max: 12 } }\n\
+               \x20 groq: { output: { beside_tools: true } }\n\
+               \x20 plain:\n\
+               model: { name: m }";
+    let with = |more: &[&str]| settings(own, "", &[], more, Sections::default()).unwrap();
+    let chosen = |settings: &Settings, url: &str| {
+        let Choice { profile, why } = settings.profile(url, "m");
+        format!("{}: {why}", profile.name)
+    };
+    let settings = with(&[]);
+    for (url, expected) in [
+        (
+            "https://llm.example.org/v1",
+            "mine: the host is llm.example.org",
+        ),
+        (
+            "https://api.groq.com/openai/v1",
+            "groq: the host is api.groq.com",
+        ),
+        (
+            "http://127.0.0.1:8080/v1",
+            "compatible: no profile is for this server",
+        ),
+    ] {
+        assert_eq!(chosen(&settings, url), expected);
+    }
+    let named = with(&["model.profile=plain"]);
+    let url = "https://api.groq.com/openai/v1";
+    assert_eq!(chosen(&named, url), "plain: model.profile names it");
+
+    let mine = settings.profile_named("mine").unwrap();
+    let mut expected = profile::named("mistral").unwrap();
+    expected.name = "mine".to_owned();
+    expected.calls.id_max = 12;
+    assert_eq!(mine, expected);
+    let groq = settings.profile_named("groq").unwrap();
+    assert!(groq.output.beside_tools && groq.reasoning.send_back == SendBack::Never);
+    assert_eq!(
+        settings.profile_names()[..4],
+        ["groq", "mine", "plain", "openai"]
     );
 }
 

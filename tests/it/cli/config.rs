@@ -46,7 +46,7 @@ fn a_file_is_written_once_and_is_right() {
     .unwrap();
     note(&["config", "check", "other.yaml"], 2);
     note(&["config", "check", "none.yaml"], 2);
-    note(&["config", "check", "--set", "model.profile=nobody"], 2);
+    note(&["config", "check", "--set", "model.profile=opnai"], 2);
     insta::assert_snapshot!(place.plain(&said), @r#"
     $ config path
     absent  /home/.config/undertext/config.yaml
@@ -75,8 +75,8 @@ fn a_file_is_written_once_and_is_right() {
     undertext: setting in other.yaml:1 cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
     $ config check none.yaml
     undertext: cannot read settings from none.yaml: No such file or directory (os error 2)
-    $ config check --set model.profile=nobody
-    undertext: no profile is named `nobody`; there is openai
+    $ config check --set model.profile=opnai
+    undertext: no profile is named `opnai`; did you mean `openai`?
     "#);
     assert!(!place.path("home/.local").exists());
 }
@@ -154,18 +154,19 @@ fn settings_that_cannot_be_meant_are_shown_and_refused() {
     let place = Place::new();
     let line = ["config", "show", "--changed"];
     let variables = [
-        ("UNDERTEXT_LIMITS__COST", "2.5"),
+        ("UNDERTEXT_MODEL__PRICES__INPUT", "2.5"),
         ("UNDERTEXT_MODEL_NAME", "m"),
     ];
     let shown = run(&place, &line, &variables);
     let checked = run(&place, &["config", "check"], &variables);
     assert_eq!((shown.code, checked.code), (2, 2));
     insta::assert_snapshot!(shown.out + &shown.err + &checked.err, @"
-    limits:
-      cost: 2.5                               # variable UNDERTEXT_LIMITS__COST
-    undertext: setting in variable UNDERTEXT_LIMITS__COST cannot be used: `limits.cost` needs `model.prices`, without which no cost is counted
+    model:
+      prices:
+        input: 2.5                            # variable UNDERTEXT_MODEL__PRICES__INPUT
+    undertext: setting in variable UNDERTEXT_MODEL__PRICES__INPUT cannot be used: `model.prices` needs both `input` and `output`
     warning: UNDERTEXT_MODEL_NAME is not read; two underscores stand between levels: UNDERTEXT_MODEL__NAME
-    undertext: setting in variable UNDERTEXT_LIMITS__COST cannot be used: `limits.cost` needs `model.prices`, without which no cost is counted
+    undertext: setting in variable UNDERTEXT_MODEL__PRICES__INPUT cannot be used: `model.prices` needs both `input` and `output`
     ");
 }
 
