@@ -57,6 +57,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Fork(args) => cli::fork::fork(args, process, term),
         Command::Rm(args) => cli::rm::rm(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),
+        Command::Doctor(args) => cli::doctor::doctor(args, process, term),
         Command::Completions(args) => cli::completions::completions(args, term),
         Command::Tools(args) => cli::tools::tools(args, process, term),
     }

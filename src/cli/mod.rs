@@ -40,6 +40,7 @@ pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod rm;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod completions;
 pub(crate) mod output;
 pub(crate) mod tools;
@@ -52,6 +53,7 @@ use undertext::config::{Environment, Given, Sections, Sources};
 use crate::cli::compact::CompactArgs;
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
+use crate::cli::doctor::DoctorArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::fork::ForkArgs;
 use crate::cli::place::Place;
@@ -94,6 +96,7 @@ Change, nothing is ever deleted:
 
 Set up:
   config       Write, check and show your settings
+  doctor       Say whether key, server and model work, and what to change
   completions  Write what your shell needs to complete command lines
   tools        List the tools a model may call, or see one of them in full
   rm           Delete runs for good
@@ -136,6 +139,8 @@ pub(crate) enum Command {
     Fork(ForkArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),
+    /// Say whether key, server and model work, and what to change
+    Doctor(DoctorArgs),
     /// Write what your shell needs to complete command lines
     Completions(CompletionsArgs),
     /// List the tools a model may call, or see one of them in full

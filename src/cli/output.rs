@@ -13,7 +13,7 @@ use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
-use crate::cli::{compacted, config, fork, list, replay, rm, show, tools};
+use crate::cli::{compacted, config, doctor, fork, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -101,6 +101,10 @@ fn contract(settings: SchemaSettings) -> Value {
         (
             "config-show",
             generator.subschema_for::<config::show::Setting>(),
+        ),
+        (
+            "doctor",
+            generator.subschema_for::<doctor::check::Diagnosis>(),
         ),
         ("compact", generator.subschema_for::<compacted::Compacted>()),
         ("tools", generator.subschema_for::<tools::Offered<'_>>()),

@@ -172,7 +172,11 @@ impl Client {
         if !shared.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&shared.query);
         }
-        let mut request = shared.connections.get().get(url).headers(shared.headers.clone());
+        let mut request = shared
+            .connections
+            .get()
+            .get(url)
+            .headers(shared.headers.clone());
         if let Some(key) = &shared.key {
             request = request.bearer_auth(&key.0);
         }

@@ -2,7 +2,7 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 22] = [
     &["run"],
     &["demo"],
     &["list"],
@@ -22,6 +22,7 @@ const COMMANDS: [&[&str]; 21] = [
     &["config", "show"],
     &["config", "schema"],
     &["completions"],
+    &["doctor"],
     &["tools"],
     &["rm"],
 ];

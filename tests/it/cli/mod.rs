@@ -24,6 +24,7 @@ mod jobs;
 mod notices;
 mod hooks;
 mod tools;
+mod doctor;
 mod transport;
 
 use std::fs;

@@ -53,7 +53,9 @@ pub(super) fn setup(which: u8) -> Setup {
     ];
     let main = Model {
         name: "größe-1".to_owned(),
-        server: which.is_multiple_of(5).then(|| "https://elsewhere".to_owned()),
+        server: which
+            .is_multiple_of(5)
+            .then(|| "https://elsewhere".to_owned()),
         api: Api::Chat,
         profile,
         window: Some(128_000),

@@ -1,0 +1,292 @@
+//! `doctor`: what it finds at servers of all kinds.
+
+use crate::cli::{Place, Ran, says};
+use crate::provider::{Answer, Provider};
+
+const LIST: &str = r#"{"data":[{"id":"m","context_length":65536},{"id":"other"}]}"#;
+const SUM: (&str, &str) = ("Add", r#"{"a":17,"b":25}"#);
+
+/// What is found at a server that gives these answers, in place of `doctor` and its server.
+fn found(answers: impl IntoIterator<Item = Answer>, more: &[&str]) -> String {
+    let place = Place::new();
+    let provider = Provider::new(answers);
+    let line = ["doctor", "-m", "m", "--base-url", &provider.url];
+    said(&place, &place.run(&[&line, more].concat()))
+}
+
+fn said(place: &Place, ran: &Ran) -> String {
+    assert!(!place.path("home/.local").exists(), "{ran:?}");
+    format!("{}exit {}", place.plain(&ran.out), ran.code)
+}
+
+fn list() -> Answer {
+    Answer::Status(200, LIST)
+}
+
+fn calls() -> Answer {
+    Answer::Calls(vec![SUM])
+}
+
+#[test]
+fn a_good_server_is_told_line_by_line() {
+    let window = ["--set", "model.context_window=65536"];
+    let good = || [list(), says("ready"), calls(), says("42")];
+    insta::assert_snapshot!(found(good(), &window), @"
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    ok    call      made, with whole arguments, and its result was read
+
+    Nothing needs to change.
+    exit 0
+    ");
+    let json = found(good(), &[&window[..], &["--json"]].concat());
+    let json = json.strip_suffix("\nexit 0").unwrap();
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!((&json["usable"], &json["exit"]), (&true.into(), &0.into()));
+    assert_eq!(json["checks"][8]["name"], "call");
+    assert_eq!(json["change"], serde_json::json!([]));
+}
+
+#[test]
+fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
+    let refused = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
+    let none = r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#;
+    let toolless = r#"{"error":{"message":"m does not support tools"}}"#;
+    let uncounted = r#"{"choices":[{"message":{"content":"ready"},"finish_reason":"stop"}]}"#;
+    let page = "<html><body>It works!</body></html>";
+    let small = r#"{"data":[{"id":"m","max_model_len":4096,"owned_by":"vllm"}]}"#;
+    let named = ["--api-key-env", "SECRET_KEY"];
+    let larger = ["--set", "model.context_window=65536"];
+    let mut all = String::new();
+    for (what, answers, more) in [
+        ("wrong key", vec![Answer::Status(401, refused)], &named[..]),
+        (
+            "unknown model",
+            vec![
+                Answer::Status(200, r#"{"data":[{"id":"m2"}]}"#),
+                Answer::Status(404, none),
+            ],
+            &larger,
+        ),
+        (
+            "no tools",
+            vec![list(), says("ready"), Answer::Status(400, toolless)],
+            &larger,
+        ),
+        (
+            "words in place of a call",
+            vec![list(), says("ready"), says("It is 42.")],
+            &larger,
+        ),
+        (
+            "no usage",
+            vec![list(), Answer::Status(200, uncounted), calls(), says("42")],
+            &larger,
+        ),
+        (
+            "a web page",
+            vec![Answer::Status(200, page), Answer::Status(200, page)],
+            &larger,
+        ),
+        (
+            "a small window",
+            vec![
+                Answer::Status(200, small),
+                says("ready"),
+                calls(),
+                says("42"),
+            ],
+            &larger,
+        ),
+        (
+            "a limit of the cost without prices",
+            vec![Answer::Status(404, ""), says("ready"), calls(), says("42")],
+            &["--set", "limits.cost=1"],
+        ),
+    ] {
+        all += &format!("== {what}\n{}\n", found(answers, more));
+    }
+    assert!(!all.contains("sk-very-secret"));
+    insta::assert_snapshot!(all, @"
+    == wrong key
+    ok    settings  no file; all as built in
+    ok    key       from SECRET_KEY
+    ok    server    http://HOST/v1 answers
+    fail  key       the server refuses it: Incorrect API key provided
+
+    It does not work. What to change:
+      put a key that is valid at http://HOST/v1 into SECRET_KEY
+    exit 2
+    == unknown model
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    warn  model     the server does not list m; there is m2
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    fail  reply     permanent (404): The model `m` does not exist
+
+    It does not work. What to change:
+      did you mean it so: -m m2
+      see that the model's name and the address are right
+    exit 4
+    == no tools
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    fail  call      permanent (400): m does not support tools
+
+    It does not work. What to change:
+      take a model that is made for tools, or switch tool calls on at the server
+    exit 4
+    == words in place of a call
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    fail  call      the model answered in words instead
+
+    It does not work. What to change:
+      take a model that is made for tools, or switch tool calls on at the server
+    exit 1
+    == no usage
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    warn  reply     whole, finish reason stop, but tokens are not reported
+    ok    call      made, with whole arguments, and its result was read
+
+    It works. What may be better:
+      tokens and cost will be estimates; see if the server can report usage when streaming
+    exit 0
+    == a web page
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    warn  server    http://HOST/v1 answers, but the server sent a web page
+    ok    model     m; the server lists none
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    fail  reply     permanent: the answer is no model's reply: `<html><body>It works!</body></html>`
+
+    It does not work. What to change:
+      see that http://HOST/v1 is the address of an API; most end in /v1
+      see that the model's name and the address are right
+    exit 4
+    == a small window
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    warn  window    65,536 tokens, as your settings say; the server says 4,096 tokens
+    ok    prices    not known: cost is not counted
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    ok    call      made, with whole arguments, and its result was read
+
+    It works. What may be better:
+      the server seems to be vllm: model.profile: vllm
+      model.context_window: 4096
+    exit 0
+    == a limit of the cost without prices
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers, without a list of models (404)
+    ok    model     m; the server lists none
+    ok    profile   compatible: no profile is for this server
+    warn  window    not known; it is learned when the server says that a request is too long
+    fail  prices    not known, so that limits.cost cannot hold
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    ok    call      made, with whole arguments, and its result was read
+
+    It does not work. What to change:
+      tell it, in tokens: model.context_window: 128000
+      model.prices: { input: …, output: … }, in US dollars per million tokens
+    exit 2
+    ");
+}
+
+#[test]
+fn without_a_server_or_a_key_it_says_so() {
+    let place = Place::new();
+    let mut all = String::new();
+    for line in [
+        &["doctor", "-m", "m", "--base-url", "http://127.0.0.1:1/v1"][..],
+        &["doctor", "-m", "gpt-5"],
+        &["doctor", "-m", "m", "--set", "model.nome=x"],
+        &["doctor", "-m", "offline"],
+    ] {
+        let ran = said(&place, &place.run(line));
+        all += &format!("$ {}\n{ran}\n", line.join(" "));
+    }
+    insta::assert_snapshot!(place.plain(&all), @"
+    $ doctor -m m --base-url http://HOST/v1
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    fail  server    http://HOST/v1: cannot connect: tcp connect error: Connection refused (os error 111)
+
+    It does not work. What to change:
+      start that server, or name another with --base-url
+    exit 4
+    $ doctor -m gpt-5
+    ok    settings  no file; all as built in
+    fail  key       no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with --base-url, or try `undertext demo`
+
+    It does not work. What to change:
+      export the key in the variable that is named: OPENAI_API_KEY=…
+      or name a server that needs none: undertext doctor --base-url http://HOST/v1 -m MODEL
+    exit 2
+    $ doctor -m m --set model.nome=x
+    fail  settings  wrong setting in --set model.nome=x: unknown key `nome`, did you mean `name`?
+
+    It does not work. What to change:
+      mend that setting; `undertext config check` says when it is right
+    exit 2
+    $ doctor -m offline
+    ok    settings  no file; all as built in
+    ok    key       none is needed
+    ok    model     offline, a script in this program and no LLM
+    ok    window    32,000 tokens
+    ok    reply     whole, finish reason stop, 65 tokens in and 35 out
+
+    Nothing needs to change.
+    exit 0
+    ");
+}
+
+#[test]
+fn without_a_model_it_says_which_there_are() {
+    let place = Place::new();
+    let provider = Provider::new([list()]);
+    let ran = place.run(&["doctor", "--base-url", &provider.url]);
+    insta::assert_snapshot!(said(&place, &ran), @"
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    fail  model     none is named; there is m, other
+
+    It does not work. What to change:
+      name one: undertext doctor -m MODEL, or model.name in config.yaml
+    exit 2
+    ");
+}
