@@ -17,6 +17,7 @@ mod ending;
 mod wait;
 mod overflow;
 mod said;
+mod limit;
 mod classify;
 mod intake;
 mod connect;
