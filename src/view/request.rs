@@ -16,6 +16,7 @@ use crate::setup::{Model, Role};
 use crate::transcript::{Combine, Estimate, Purpose, Source, Summarize};
 use crate::view::View;
 use crate::view::item::Kind;
+use crate::wire::arrange::arrange;
 use crate::wire::{self, Body, Head, TAIL, Wanted};
 use crate::words;
 
@@ -58,10 +59,10 @@ impl View {
         match purpose {
             Purpose::Round => None,
             Purpose::Summary(ask) => {
-                self.asked_body(ask.model, Wanted::Text, &self.summary_messages(ask))
+                self.asked_body(ask.model, Wanted::Text, self.summary_messages(ask))
             }
             Purpose::Combine(ask) => {
-                self.asked_body(ask.model, Wanted::Text, &self.combine_messages(ask))
+                self.asked_body(ask.model, Wanted::Text, self.combine_messages(ask))
             }
             Purpose::Repair { response, error } => {
                 let mut messages: Vec<Message<'_>> = self.messages();
@@ -79,13 +80,17 @@ impl View {
                 messages.push(Message::User {
                     text: Cow::Borrowed(error),
                 });
-                self.asked_body(Role::Main, Wanted::Answer, &messages)
+                self.asked_body(Role::Main, Wanted::Answer, messages)
             }
         }
     }
 
     fn round_body(&self) -> Option<Body> {
-        let model = &self.wire()?.models.main;
+        let setup = self.setup()?;
+        let model = &setup.wire.models.main;
+        if model.profile.messages.merges() {
+            return Some(Body::new(rendered(&Head::of(setup), self.messages())));
+        }
         let settled = self.pieces.bytes();
         if self.pieces.settled() == self.pieces.list().len() {
             let mut bytes = Vec::with_capacity(settled.len() + TAIL.len());
@@ -111,7 +116,12 @@ impl View {
 
     /// A body that asks a model for a text: the round's own instructions and tools, with no
     /// permission to call them, then these messages.
-    fn asked_body(&self, role: Role, wanted: Wanted, messages: &[Message<'_>]) -> Option<Vec<u8>> {
+    fn asked_body(
+        &self,
+        role: Role,
+        wanted: Wanted,
+        messages: Vec<Message<'_>>,
+    ) -> Option<Vec<u8>> {
         let setup = self.setup()?;
         let model = setup.wire.models.role(role)?;
         let mut model = Model { ..model.clone() };
@@ -126,13 +136,17 @@ impl View {
             wanted,
             ..Head::of(setup)
         };
-        let mut bytes = head.bytes();
-        for message in messages {
-            push(&mut bytes, |out| wire::message(out, message, &model));
-        }
-        bytes.extend_from_slice(TAIL);
+        let bytes = rendered(&head, messages);
         self.measured.add(bytes.len());
         Some(bytes)
+    }
+
+    /// The characters of the next round's request where neighbours may become one message, so that
+    /// the sum of all messages is not what is sent.
+    pub(super) fn merged_chars(&self) -> Option<Chars> {
+        let setup = self.setup()?;
+        let merges = setup.wire.models.main.profile.messages.merges();
+        merges.then(|| Chars::of(&rendered(&Head::of(setup), self.messages())))
     }
 
     fn summary_messages(&self, ask: &Summarize) -> Vec<Message<'_>> {
@@ -271,6 +285,16 @@ impl View {
         }
         messages
     }
+}
+
+/// A body of these messages, as the model wants them to follow one another.
+fn rendered(head: &Head<'_>, messages: Vec<Message<'_>>) -> Vec<u8> {
+    let mut bytes = head.bytes();
+    for message in arrange(messages, &head.model.profile.messages) {
+        push(&mut bytes, |out| wire::message(out, &message, head.model));
+    }
+    bytes.extend_from_slice(TAIL);
+    bytes
 }
 
 /// Appends a message to a body, with a comma before it unless it is the first.

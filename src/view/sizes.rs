@@ -123,7 +123,7 @@ fn part(tokens: u64, ratio: f64) -> u64 {
 impl View {
     /// The characters of the next round's request, as far as calls are answered.
     pub fn chars(&self) -> Chars {
-        self.pieces.chars()
+        self.merged_chars().unwrap_or_else(|| self.pieces.chars())
     }
 
     /// The characters of a request without messages: instructions and tools.

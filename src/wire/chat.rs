@@ -8,9 +8,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::exchange::{Message, Reasoning, SentCall, ToolSpec};
-use crate::id::CallId;
-use crate::setup::{CacheMarkers, EmptyContent, OutputFormat, OutputSchema, Profile, SendBack};
-use crate::wire::{Head, Wanted};
+use crate::setup::{
+    CacheMarkers, EmptyContent, OutputFormat, OutputSchema, Profile, SchemaForm, SendBack,
+};
+use crate::wire::call::{self, call_id};
+use crate::wire::{Head, Wanted, lower};
 
 /// Everything of a body before its first message, the instructions' message included.
 pub fn head(head: &Head<'_>) -> Vec<u8> {
@@ -90,7 +92,7 @@ fn tools(out: &mut Vec<u8>, head: &Head<'_>) {
         if place > 0 {
             out.push(b',');
         }
-        tool(out, spec);
+        tool(out, spec, profile.tools.schema);
     }
     out.push(b']');
     if head.wanted != Wanted::Work && profile.parameters.takes("tool_choice") {
@@ -126,13 +128,16 @@ fn response_format(out: &mut Vec<u8>, head: &Head<'_>, output: &OutputSchema) {
     }
 }
 
-fn tool(out: &mut Vec<u8>, spec: &ToolSpec) {
+fn tool(out: &mut Vec<u8>, spec: &ToolSpec, form: SchemaForm) {
     out.extend_from_slice(b"{\"type\":\"function\",\"function\":{\"name\":");
     json(out, &spec.name);
     out.extend_from_slice(b",\"description\":");
     json(out, &spec.description);
     out.extend_from_slice(b",\"parameters\":");
-    out.extend_from_slice(spec.schema.get().as_bytes());
+    match form {
+        SchemaForm::Full => out.extend_from_slice(spec.schema.get().as_bytes()),
+        SchemaForm::Plain => json(out, &lower::plain(spec.schema.get())),
+    }
     out.extend_from_slice(b"}}");
 }
 
@@ -154,17 +159,12 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
         }
         Message::Tool { call, text } => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
-            json(out, &call_id(*call));
+            json(out, &call_id(*call, &profile.calls));
             out.extend_from_slice(b",\"content\":");
             json(out, text);
             out.push(b'}');
         }
     }
-}
-
-/// The id of a call on the wire: unique within a transcript, the same in every request.
-pub fn call_id(call: CallId) -> String {
-    format!("call_{}_{}", call.response, call.place)
 }
 
 fn assistant(
@@ -205,7 +205,7 @@ fn assistant(
             if place > 0 {
                 out.push(b',');
             }
-            sent_call(out, call);
+            sent_call(out, call, profile);
         }
         out.push(b']');
     }
@@ -252,11 +252,11 @@ fn fields(reasoning: &[Reasoning]) -> Vec<(&str, Field)> {
     fields
 }
 
-fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>) {
+fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, profile: &Profile) {
     out.extend_from_slice(b"{\"id\":");
-    json(out, &call_id(call.id));
+    json(out, &call_id(call.id, &profile.calls));
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
-    json(out, &call.name);
+    json(out, &call::name(&call.name, &profile.tools));
     out.extend_from_slice(b",\"arguments\":");
     // Servers parse the arguments of old calls; a text that is no object would fail every later
     // request. The call's result says what was wrong with it.
@@ -327,7 +327,7 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::id::EntryId;
+    use crate::id::{CallId, EntryId};
 
     fn check(message: &Message<'_>, json: &str) {
         let mut out = Vec::new();

@@ -4,8 +4,14 @@
 //! one request to the next its bytes only grow. [`Head`] is rendered once and each message once; [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where
 //! messages come from.
 
+pub mod arrange;
+pub mod lower;
+pub mod offered;
+pub mod call;
+pub mod parameter;
 pub mod chat;
 pub mod digest;
+pub mod judge;
 
 use std::sync::Arc;
 

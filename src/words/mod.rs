@@ -77,6 +77,30 @@ pub const WRITTEN_CALL: &str = "[undertext, not the user] Your last reply holds 
 pub const GO_ON: &str =
     "[undertext, not the user] The run was taken up again. Go on with the task.";
 
+/// Stands before the assistant's first message where the user must speak first.
+pub const LEFT_OUT_BEFORE: &str =
+    "[undertext, not the user] What was said before this is left out.";
+
+/// What was said after a result, where nobody but the assistant may speak after one.
+pub fn after_result(text: &str) -> String {
+    format!("[undertext: this is no part of the result, it was said after it]\n{text}")
+}
+
+/// Hands a call back that the server refused, as far as the server tells what the model wrote.
+pub fn refused_call(why: &str, text: &str) -> String {
+    let wrote = if text.is_empty() {
+        String::new()
+    } else {
+        format!(" You wrote:\n\n{text}\n\n")
+    };
+    let wrote = if wrote.is_empty() { " " } else { &wrote };
+    format!(
+        "[undertext, not the user] The server did not take the call in your last reply, so nothing \
+         ran. It says: {why}{wrote}Make the call again, as a tool call with one JSON object that \
+         fits the tool's schema."
+    )
+}
+
 /// Warns that the same call keeps failing.
 pub fn failing_call(name: &str, times: u32) -> String {
     format!(

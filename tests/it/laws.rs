@@ -11,6 +11,7 @@ use undertext::overlay::Layer;
 use undertext::transcript::jsonl::{self, DamageKind, Item, Reader};
 use undertext::transcript::{Entry, Event, Purpose, Transcript};
 use undertext::view::View;
+use undertext::wire::judge::judge;
 
 use crate::draft::note;
 use crate::generate::{Written, cases, lifelike, wild};
@@ -113,6 +114,8 @@ proptest! {
                 let body = view.body(&Purpose::Round).unwrap();
                 let judged = oracle::pairing(&body.bytes);
                 prop_assert!(judged.is_ok(), "{judged:?} in {}", String::from_utf8_lossy(&body.bytes));
+                let judged = judge(&body.bytes, &view.wire().unwrap().models.main);
+                prop_assert!(judged.is_ok(), "{judged:?} in {}", String::from_utf8_lossy(&body.bytes));
             }
         }
     }
@@ -192,6 +195,12 @@ pub(crate) fn begins_as_before(entries: &[Arc<Entry>]) -> Result<(), TestCaseErr
             before = None;
         }
         if view.may_ask() {
+            let messages = &view.wire().unwrap().models.main.profile.messages;
+            if messages.merges() {
+                // What is added may become part of the last message.
+                before = None;
+                continue;
+            }
             let now = parts(&view.body(&Purpose::Round).unwrap().bytes);
             if let Some(before) = before {
                 let more = now.strip_prefix(&before);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use undertext::agent::Task;
+use undertext::agent::{Agent, Task};
 use undertext::compaction::{Plan, micro, plan, strategies};
 use undertext::exchange::{
     Effect, Hint, Reasoning, Response, Status, Supersession, ToolCall, ToolMeta, ToolSpec,
@@ -284,9 +284,15 @@ fn what_is_switched_off_is_not_done() {
 /// that times what the provider's counts taught, if the settings say so.
 #[test]
 fn an_estimate_is_of_the_body_that_is_sent() {
-    for rule in [EstimateRule::Chars, EstimateRule::Calibrated] {
+    for (rule, strict) in [
+        (EstimateRule::Chars, false),
+        (EstimateRule::Calibrated, false),
+        (EstimateRule::Chars, true),
+    ] {
         let mut policy = Policy::default();
         policy.compaction.estimate = rule;
+        // The runtime speaks behind a result, where a strict provider takes no message.
+        policy.limits.rounds = Some(7);
         let reply = |n: usize| {
             let arguments = json!({ "path": format!("ä{n}"), "chars": 500 }).to_string();
             let usage = Some(Usage {
@@ -297,7 +303,9 @@ fn an_estimate_is_of_the_body_that_is_sent() {
             Script::from(Reply { usage, ..calls })
         };
         let script = (0..6).map(reply).chain([Reply::text("Done.").into()]);
-        let agent = scene::agent(32_000, policy, Scripted::new(script));
+        let mut setup = scene::setup(32_000, policy);
+        setup.wire.models.main.profile.messages.user_after_tool = !strict;
+        let agent = Agent::new(setup, Arc::new(Scripted::new(script)), scene::toolbox());
         let storage = MemoryStorage::default();
         scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
         let mut view = View::default();

@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 
 use undertext::exchange::{Effect, Hint, Reasoning, Status, ToolMeta, ToolSpec, Treatment};
 use undertext::setup::{
-    Api, EmptyContent, Model, Models, Parameters, Policy, Profile, SendBack, Setup, Wire,
+    Api, CallIds, EmptyContent, MessageOrder, Model, Models, Parameters, Policy, Profile,
+    SchemaForm, SendBack, Setup, Wire,
 };
 use undertext::transcript::Speaker;
 
@@ -26,6 +27,15 @@ pub(super) fn setup(which: u8) -> Setup {
         SendBack::Always
     };
     profile.parameters.stream_usage = flag(3);
+    // Strict ones are rarer than others.
+    if flag(1) && flag(6) {
+        profile.messages.order = MessageOrder::Alternate;
+        profile.calls.ids = CallIds::Nine;
+    }
+    profile.messages.user_after_tool = !(flag(1) && flag(4));
+    if flag(1) && flag(5) {
+        profile.tools.schema = SchemaForm::Plain;
+    }
     if flag(4) {
         profile.parameters.max_output_tokens = "max_tokens".to_owned();
     }

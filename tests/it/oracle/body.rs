@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 
 use undertext::exchange::{Message, Reasoning, SentCall};
 use undertext::id::{CallId, EntryId};
-use undertext::setup::{EmptyContent, Profile, SendBack};
+use undertext::setup::{CallIds, EmptyContent, MessageOrder, Profile, SchemaForm, SendBack};
 use undertext::transcript::Entry;
+use undertext::wire::lower;
 
 use super::Past;
 
@@ -41,7 +42,11 @@ pub(crate) fn body(entries: &[Arc<Entry>]) -> Option<Vec<u8>> {
     if !wire.tools.is_empty() {
         let tools = wire.tools.iter().map(|tool| {
             let (name, description) = (quoted(&tool.name), quoted(&tool.description));
-            let schema = tool.schema.get();
+            let schema = match profile.tools.schema {
+                SchemaForm::Full => tool.schema.get().to_owned(),
+                // What it is lowered to is judged where that is done.
+                SchemaForm::Plain => lower::plain(tool.schema.get()).to_string(),
+            };
             format!(
                 "{{\"type\":\"function\",\"function\":{{\"name\":{name},\
                  \"description\":{description},\"parameters\":{schema}}}}}"
@@ -57,13 +62,66 @@ pub(crate) fn body(entries: &[Arc<Entry>]) -> Option<Vec<u8>> {
         let text = quoted(&wire.instructions);
         messages.push(format!("{{\"role\":\"system\",\"content\":{text}}}"));
     }
-    messages.extend(
-        past.messages()
-            .iter()
-            .map(|message| rendered(message, profile)),
-    );
+    let arranged = arranged(past.messages(), profile);
+    messages.extend(arranged.iter().map(|message| rendered(message, profile)));
     members.push(format!("\"messages\":[{}]", messages.join(",")));
     Some(format!("{{{}}}", members.join(",")).into_bytes())
+}
+
+/// The messages as the profile wants them to follow one another, two neighbours at a time.
+fn arranged(mut messages: Vec<Message<'static>>, profile: &Profile) -> Vec<Message<'static>> {
+    let turns = profile.messages.order == MessageOrder::Alternate;
+    if turns && matches!(messages.first(), Some(Message::Assistant { .. })) {
+        let text = "[undertext, not the user] What was said before this is left out.".into();
+        messages.insert(0, Message::User { text });
+    }
+    let mut place = 1;
+    while place < messages.len() {
+        let one = match (&messages[place - 1], &messages[place]) {
+            (Message::Tool { call, text }, Message::User { text: said })
+                if !profile.messages.user_after_tool =>
+            {
+                let mark = "[undertext: this is no part of the result, it was said after it]";
+                Message::Tool {
+                    call: *call,
+                    text: format!("{text}\n\n{mark}\n{said}").into(),
+                }
+            }
+            (Message::User { text }, Message::User { text: more }) if turns => Message::User {
+                text: format!("{text}\n\n{more}").into(),
+            },
+            (
+                Message::Assistant {
+                    text,
+                    reasoning,
+                    extra,
+                    ..
+                },
+                Message::Assistant {
+                    text: more_text,
+                    reasoning: more_reasoning,
+                    calls,
+                    extra: more_extra,
+                },
+            ) if turns => {
+                let texts = [text, more_text].map(AsRef::as_ref);
+                let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+                Message::Assistant {
+                    text: texts.join("\n\n").into(),
+                    reasoning: [&reasoning[..], &more_reasoning[..]].concat().into(),
+                    calls: calls.clone(),
+                    extra: extra.clone().or_else(|| more_extra.clone()),
+                }
+            }
+            _ => {
+                place += 1;
+                continue;
+            }
+        };
+        messages[place - 1] = one;
+        messages.remove(place);
+    }
+    messages
 }
 
 fn quoted(text: &str) -> String {
@@ -79,7 +137,7 @@ fn rendered(message: &Message<'_>, profile: &Profile) -> String {
         }
         Message::Tool { call, text } => {
             members.push("\"role\":\"tool\"".to_owned());
-            members.push(format!("\"tool_call_id\":\"{}\"", wire_id(*call)));
+            members.push(format!("\"tool_call_id\":\"{}\"", wire_id(*call, profile)));
             members.push(format!("\"content\":{}", quoted(text)));
         }
         Message::Assistant {
@@ -102,7 +160,10 @@ fn rendered(message: &Message<'_>, profile: &Profile) -> String {
                 }
             }
             if !calls.is_empty() {
-                let calls: Vec<_> = calls.iter().map(rendered_call).collect();
+                let calls: Vec<_> = calls
+                    .iter()
+                    .map(|call| rendered_call(call, profile))
+                    .collect();
                 members.push(format!("\"tool_calls\":[{}]", calls.join(",")));
             }
         }
@@ -147,17 +208,17 @@ fn fields(reasoning: &[Reasoning]) -> Vec<(&str, String)> {
     names.iter().map(|name| (*name, value(name))).collect()
 }
 
-fn rendered_call(call: &SentCall<'_>) -> String {
+fn rendered_call(call: &SentCall<'_>, profile: &Profile) -> String {
     let arguments = match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
         Ok(_) => quoted(&call.arguments),
         Err(_) => quoted("{}"),
     };
     let mut members = vec![
-        format!("\"id\":\"{}\"", wire_id(call.id)),
+        format!("\"id\":\"{}\"", wire_id(call.id, profile)),
         "\"type\":\"function\"".to_owned(),
         format!(
             "\"function\":{{\"name\":{},\"arguments\":{arguments}}}",
-            quoted(&call.name)
+            quoted(&called(&call.name))
         ),
     ];
     let extra = call
@@ -172,8 +233,38 @@ fn rendered_call(call: &SentCall<'_>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-fn wire_id(call: CallId) -> String {
-    format!("call_{}_{}", call.response, call.place)
+/// A name that a provider takes.
+fn called(name: &str) -> String {
+    let name: String = name.trim().chars().take(64).collect();
+    let name = name.replace(
+        |c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)),
+        "_",
+    );
+    if name.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        name
+    }
+}
+
+fn wire_id(call: CallId, profile: &Profile) -> String {
+    let (mut entry, mut place) = (call.response.0, u64::from(call.place));
+    match profile.calls.ids {
+        CallIds::Plain => format!("call_{entry}_{place}"),
+        CallIds::Nine => {
+            let digits: Vec<char> = ('0'..='9').chain('a'..='z').chain('A'..='Z').collect();
+            let mut id = ['0'; 9];
+            for digit in id[6..].iter_mut().rev() {
+                *digit = digits[usize::try_from(place % 62).unwrap()];
+                place /= 62;
+            }
+            for digit in id[..6].iter_mut().rev() {
+                *digit = digits[usize::try_from(entry % 62).unwrap()];
+                entry /= 62;
+            }
+            id.into_iter().collect()
+        }
+    }
 }
 
 /// The members of a JSON object in their order, each value as its exact text.
