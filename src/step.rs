@@ -92,6 +92,7 @@ pub fn next(view: &View, now: At) -> Step {
     if oversize(view) {
         return Step::Stop(Reason::Oversize);
     }
+    tell.extend(refused_call(view));
     tell.extend(compaction::failure(view));
     tell.extend(warnings(view, now));
     if tell.is_empty() && !view.awaits_model() {
@@ -162,6 +163,9 @@ fn failed(view: &View, asked: &Asked, class: FaultClass) -> Option<Step> {
     match class {
         FaultClass::Overflow if is_laid || ledger.recoveries < RECOVERIES => None,
         FaultClass::ContentFilter => Some(Step::Stop(Reason::Refused)),
+        // The settings leave out now what was not taken.
+        FaultClass::Permanent if view.setup_entry() > asked.fault_entry => None,
+        FaultClass::Permanent if (1..=REMINDERS).contains(&ledger.refused_calls) => None,
         FaultClass::Overflow
         | FaultClass::Rate
         | FaultClass::Overload
@@ -173,6 +177,21 @@ fn failed(view: &View, asked: &Asked, class: FaultClass) -> Option<Step> {
         | FaultClass::Permanent
         | FaultClass::Local => Some(Step::Stop(Reason::Provider)),
     }
+}
+
+/// What the model is told of its call that the server refused, once.
+fn refused_call(view: &View) -> Option<String> {
+    let ledger = view.ledger();
+    let asked = ledger.asked.as_ref()?;
+    let entry = asked.fault_entry?;
+    if asked.response.is_some() || asked.ended || ledger.told > Some(entry) {
+        return None;
+    }
+    let Event::Fault(fault) = &view.transcript().get(entry)?.event else {
+        return None;
+    };
+    let text = fault.refused_call.as_ref()?;
+    (asked.purpose == Purpose::Round).then(|| words::refused_call(&fault.message, text))
 }
 
 /// What the newest response asks for.

@@ -1,12 +1,13 @@
 //! Asking a model: the request is recorded and durable, then sent; what comes back is recorded.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::agent::{Agent, AgentError, Progress, look};
+use crate::agent::{Agent, AgentError, Progress, look, untaken};
 use crate::exchange::{Response, ResponseTime};
 use crate::id::EntryId;
 use crate::model::{self, Delta, Reply};
@@ -69,6 +70,7 @@ impl Agent {
             .map_or(0, |round| round.number);
         let span = tracing::info_span!("round", kind, round, entry = request.0);
         let watch = recorder.clock().stopwatch();
+        let bytes = Arc::clone(&body.bytes);
         let sent = self.send(recorder, request, &ask.purpose, body, &watch);
         match cancel.run_until_cancelled(sent.instrument(span)).await {
             Some(Answer::Reply(reply, first)) => {
@@ -90,7 +92,14 @@ impl Agent {
                 let fault = model::Fault::new(FaultClass::Permanent, "the reply is too long");
                 self.fault(recorder, request, fault)
             }
-            Some(Answer::Fault(fault)) => self.fault(recorder, request, fault),
+            Some(Answer::Fault(fault)) => {
+                let parameter = fault.parameter.clone();
+                self.fault(recorder, request, fault)?;
+                let Some(parameter) = parameter else {
+                    return Ok(());
+                };
+                self.untaken(recorder, request, (&parameter, &bytes))
+            }
             // Cancelled: the request stays open, and is sent again when the run is taken up.
             None => Ok(()),
         }
@@ -140,6 +149,7 @@ impl Agent {
                 message: "interrupted".to_owned(),
                 attempt: asked.attempts + 1,
                 wait_ms: Some(0),
+                refused_call: None,
             };
             self.record(recorder, Event::Fault(fault))?;
         }
@@ -168,6 +178,8 @@ impl Agent {
             ));
         };
         let summary = *purpose != Purpose::Round;
+        #[cfg(debug_assertions)]
+        crate::agent::judged::before_it_is_sent(&body.bytes, &model);
         let ask = model::Ask {
             body: body.bytes,
             model,
@@ -235,6 +247,7 @@ impl Agent {
             message,
             attempt,
             wait_ms,
+            refused_call: fault.refused_call.as_deref().map(untaken::beginning),
         };
         self.record(recorder, Event::Fault(entry))?;
         if fault.class == FaultClass::Overflow {

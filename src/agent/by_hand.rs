@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError};
+use crate::agent::{Agent, AgentError, untaken};
 use crate::compaction::Plan;
 use crate::compaction::by_hand::{self, Order, Refused, Report, Wanted, Written};
 use crate::compaction::gather::{Gathered, Job, gather_by_hand};
@@ -123,6 +123,9 @@ impl Agent {
         let same = before.wire.models.main.name == main.name;
         if let Some(learned) = view.ledger().learned_window.filter(|_| same) {
             main.window = Some(main.window.map_or(learned, |window| window.min(learned)));
+        }
+        if same {
+            untaken::leave_out_learned(view, main);
         }
         let words = order.rule().and_then(|rule| rule.instructions.clone());
         if let Some(words) = words {

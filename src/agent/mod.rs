@@ -5,6 +5,9 @@
 //! Durable before effect: whatever an effect or a request depends on is synced before it.
 
 mod ask;
+mod untaken;
+#[cfg(debug_assertions)]
+mod judged;
 mod by_hand;
 mod call;
 mod check;
@@ -35,6 +38,8 @@ use crate::tools::Toolbox;
 use crate::transcript::turn::Round;
 use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
 use crate::view::View;
+use crate::wire::lower;
+use crate::wire::offered::Unfit;
 use crate::words;
 
 /// How many items may wait for a listener before pieces of replies are dropped.
@@ -97,6 +102,9 @@ pub enum AgentError {
     /// A check is configured, and there is nothing to run it with.
     #[error("a check needs hands that run it")]
     NoHands,
+    /// The provider would refuse every request because of the tools.
+    #[error(transparent)]
+    Tools(#[from] Unfit),
     /// The transcript cannot be written.
     #[error("cannot record the run")]
     Record(#[from] RecordError),
@@ -121,6 +129,12 @@ impl Agent {
             toolbox.without_compact()
         };
         setup.wire.tools = toolbox.specs();
+        // A tool whose schema is none may be called with anything; the others are told of as well.
+        for tool in &mut setup.wire.tools {
+            if !lower::is_schema(tool.schema.get()) {
+                tool.schema = lower::any_object();
+            }
+        }
         let models = Models {
             main: model,
             summary: None,

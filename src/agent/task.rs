@@ -1,12 +1,13 @@
 //! How a run is begun or taken up again: settings and the user's message are recorded.
 
-use crate::agent::{Agent, AgentError};
+use crate::agent::{Agent, AgentError, untaken};
 use crate::exchange::Clipped;
 use crate::record::Recorder;
 use crate::setup::{Hooks, Setup};
 use crate::tools::clip;
 use crate::transcript::{Attachment, Event, Note, Speaker, User};
 use crate::view::{SHORT_TEXT, Sizes, View};
+use crate::wire::offered;
 
 /// What a person says: the task, or a later message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,11 @@ impl Agent {
         if self.setup.policy.check.is_some() && self.hands.is_none() {
             return Err(AgentError::NoHands);
         }
+        let models = &self.setup.wire.models;
+        let others = [models.summary.as_ref(), models.fallback.as_ref()];
+        for model in std::iter::once(&models.main).chain(others.into_iter().flatten()) {
+            offered::check(&self.setup.wire.tools, model)?;
+        }
         let view = recorder.view();
         let first = view.working().task.is_none();
         let finished = view.ledger().is_finished();
@@ -57,6 +63,9 @@ impl Agent {
             .is_some_and(|wire| wire.models.main.name == main.name);
         if let Some(learned) = view.ledger().learned_window.filter(|_| same) {
             main.window = Some(main.window.map_or(learned, |window| window.min(learned)));
+        }
+        if same {
+            untaken::leave_out_learned(view, main);
         }
         let hooks = self.hooks(&mut setup);
         if view.setup() != Some(&setup) {

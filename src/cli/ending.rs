@@ -89,7 +89,10 @@ pub(super) fn tell(
         }
         Ended::Returned(Err(error)) => {
             let exit = match &error {
-                AgentError::NoTask | AgentError::EmptyTask | AgentError::NoHands => Exit::Usage,
+                AgentError::NoTask
+                | AgentError::EmptyTask
+                | AgentError::NoHands
+                | AgentError::Tools(_) => Exit::Usage,
                 AgentError::Record(_) => {
                     report.say(Look::Plain, again);
                     last(report, Reason::Storage, Exit::Transcript)?;

@@ -9,6 +9,7 @@ use crate::model::calls::{Arrival, Calls};
 use crate::model::classify::{self, Failure};
 use crate::model::ending::{self, Evidence, Verdict};
 use crate::model::loose::{Object, Value};
+use crate::model::refused;
 use crate::model::said::{Said, one_line};
 use crate::model::stream::Event;
 use crate::model::thoughts::{Thoughts, tell};
@@ -196,10 +197,11 @@ impl Assembler {
             Verdict::Failed(class) => {
                 let word = self.reply.finish.unwrap_or_default();
                 let word = one_line(&word);
-                Err(Fault::new(
-                    class,
-                    format!("the provider ended the reply with `{word}`"),
-                ))
+                let message = format!("the provider ended the reply with `{word}`");
+                Err(Fault {
+                    refused_call: refused::by_finish(&word),
+                    ..Fault::new(class, message)
+                })
             }
             Verdict::Ended(ending) => {
                 self.reply.ending = ending;

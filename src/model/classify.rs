@@ -7,9 +7,15 @@
 use crate::model::Fault;
 use crate::model::limit::Limit;
 use crate::model::overflow::{self, Overflow};
+use crate::model::refused;
 use crate::model::said::Said;
 use crate::model::wait::{self, Wait};
 use crate::transcript::{At, FaultClass};
+
+/// What to do where tools are not taken.
+const NO_TOOLS: &str = "this model or server takes no tools, and all work here is done by tools: \
+     choose another model, or start the server with tools on (vLLM: --enable-auto-tool-choice \
+     --tool-call-parser NAME; llama-server: --jinja)";
 
 /// A failed answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,16 +50,27 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
     } else {
         (said.class(status, &message), None)
     };
+    let refused = refused::refused(status, failure.body, &said.message);
+    let is_other = refused.tools || refused.call.is_some();
+    let class = if is_other && class == FaultClass::Server {
+        FaultClass::Permanent
+    } else {
+        class
+    };
     // A limit that lasts ends as well, and a person may want to know when.
     let passes = class.retried() || limit == Some(Limit::Lasting);
     Fault {
         class,
         status,
-        message: said.shown(status),
+        message: if refused.tools {
+            format!("{}; {NO_TOOLS}", said.shown(status))
+        } else {
+            said.shown(status)
+        },
         wait_ms: asked_ms.filter(|_| passes),
         window,
-        parameter: None,
-        refused_call: None,
+        parameter: refused.parameter.filter(|_| class == FaultClass::Permanent),
+        refused_call: refused.call.filter(|_| class == FaultClass::Permanent),
         unclear: limit == Some(Limit::Unclear),
     }
 }

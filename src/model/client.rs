@@ -257,6 +257,7 @@ impl Exchange {
         }
         if let Some(key) = &self.shared.key {
             fault.message = key.redact(&fault.message);
+            fault.refused_call = fault.refused_call.map(|call| key.redact(&call));
         }
         // A header that is long enough may hold one as well.
         let headers = self.shared.headers.values().map(HeaderValue::to_str);

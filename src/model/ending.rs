@@ -63,16 +63,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         | "guardrail_intervened" => Verdict::Ended(Ending::Filtered),
         "refusal" => Verdict::Ended(Ending::Refused),
         "insufficient_system_resource" | "overloaded" => Verdict::Failed(FaultClass::Overload),
-        "error"
-        | "abort"
-        | "aborted"
-        | "cancelled"
-        | "canceled"
-        | "failed"
-        | "timeout"
-        | "network_error"
-        | "server_error"
-        | "malformed_function_call" => Verdict::Failed(FaultClass::Server),
+        "error" | "abort" | "aborted" | "cancelled" | "canceled" | "failed" | "timeout"
+        | "network_error" | "server_error" => Verdict::Failed(FaultClass::Server),
+        // The model wrote no call that could be read, so the same request again is no help.
+        word if word.contains("malformed_function_call") => Verdict::Failed(FaultClass::Permanent),
         _ if evidence.refusal => Verdict::Ended(Ending::Refused),
         _ if evidence.reaches_maximum() => Verdict::Ended(Ending::Cut),
         _ => Verdict::Ended(Ending::Complete),

@@ -18,6 +18,7 @@ mod wait;
 mod overflow;
 mod said;
 mod limit;
+mod refused;
 mod classify;
 mod intake;
 mod connect;

@@ -116,7 +116,6 @@ impl Said {
             "raw",
             "details",
             "violations",
-            "failed_generation",
         ] {
             if let Some(value) = object.get(name) {
                 self.value(value, depth);

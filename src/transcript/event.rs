@@ -236,6 +236,10 @@ pub struct Fault {
     /// How long to wait before the next attempt, in milliseconds; absent: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
+    /// The model's own call, which the server refused to pass on: the beginning of what it wrote,
+    /// empty if the server does not tell. Absent: it refused something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_call: Option<String>,
 }
 
 /// The class of a failed attempt.

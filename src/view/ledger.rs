@@ -8,7 +8,7 @@ use crate::overlay::{Layer, Origin};
 use crate::setup::{EstimateRule, Prices, Setup};
 use crate::transcript::turn::Rounds;
 use crate::transcript::{
-    At, Check, Entry, Event, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals,
+    At, Check, Entry, Event, Fault, FaultClass, Note, Purpose, Reason, Request, Speaker, Totals,
     Transcript, Work,
 };
 use crate::view::taught::Taught;
@@ -74,12 +74,17 @@ pub struct Ledger {
     pub learned_window: Option<u64>,
     /// What the answers taught about the models.
     pub taught: Taught,
+    /// The parameters that refusals taught not to send, as long as the model is the same.
+    pub untaken: Vec<String>,
+    /// Calls of the model that the server refused to pass on, in a row.
+    pub refused_calls: u32,
     /// Passes of origin recovery since the newest response of a round.
     pub recoveries: u32,
     model: String,
     factor: Factor,
     prices: Option<Prices>,
     window: Option<u64>,
+    left_out: Vec<String>,
 }
 
 /// A request and what became of it so far.
@@ -165,6 +170,7 @@ impl Ledger {
                 }
             }
             Event::Fault(fault) => {
+                self.take_refused_call(fault);
                 if fault.class == FaultClass::Overflow {
                     self.refused = Some(entry.id);
                     if rounds.of_request(fault.request).is_some() {
@@ -223,6 +229,7 @@ impl Ledger {
                 self.failing = None;
                 self.empties = 0;
                 self.cuts = 0;
+                self.refused_calls = 0;
                 self.announced = None;
                 self.checks_failed = 0;
                 if let Some(asked) = &mut self.asked {
@@ -247,13 +254,33 @@ impl Ledger {
             self.model = name;
             self.factor = Factor::default();
             self.learned_window = None;
+            self.untaken.clear();
         } else if learned && self.window != model.window {
             self.learned_window = model.window;
         }
+        self.take_left_out(entry, &model.profile.parameters.leave_out);
         self.prices.clone_from(&setup.policy.prices);
         self.check = None;
         self.hook = None;
         self.window = model.window;
+    }
+
+    /// What is left out right behind a fault was learned from it.
+    fn take_left_out(&mut self, entry: EntryId, now: &[String]) {
+        let fault = self.asked.as_ref().and_then(|asked| asked.fault_entry);
+        if fault.is_some_and(|fault| fault.next() == entry) {
+            let news = now.iter().filter(|name| !self.left_out.contains(name));
+            self.untaken.extend(news.cloned());
+        }
+        self.left_out = now.to_vec();
+    }
+
+    fn take_refused_call(&mut self, fault: &Fault) {
+        if fault.refused_call.is_some() {
+            self.refused_calls += 1;
+        } else if !fault.class.retried() {
+            self.refused_calls = 0;
+        }
     }
 
     fn take_note(&mut self, entry: EntryId, note: &Note, chars: Chars) {
@@ -319,6 +346,7 @@ impl Ledger {
         }
         let is_round = rounds.of_response(entry.id).is_some();
         if is_round {
+            self.refused_calls = 0;
             self.before_round = self.since_end;
             self.recoveries = 0;
             let empty = response.text.trim().is_empty() && response.calls.is_empty();

@@ -176,6 +176,7 @@ impl Desk {
                 message: "no".to_owned(),
                 attempt: 1,
                 wait_ms: None,
+                refused_call: None,
             }),
         });
     }

@@ -3,6 +3,7 @@
 //! [`check`] plays a case: an agent with a real client asks a [`server`] that serves exact bytes, and
 //! what came of it is told in lines. However the bytes are cut, the same is recorded.
 
+mod sent;
 mod server;
 mod reply;
 mod ended;

@@ -169,6 +169,7 @@ impl Pen {
             message: "slow down".to_owned(),
             attempt: 1,
             wait_ms: Some(2_000),
+            refused_call: None,
         }));
     }
 
