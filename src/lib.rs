@@ -98,6 +98,7 @@ pub mod transcript;
 // Pure: functions over the ground.
 pub mod words;
 pub mod announcement;
+pub mod answer;
 pub mod profile;
 pub mod wire;
 pub mod meter;

@@ -6,7 +6,7 @@
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-use crate::exchange::Usage;
+use crate::exchange::{Reasoning, Response, Usage};
 use crate::setup::{EstimateRule, Prices};
 use crate::transcript::Estimate;
 
@@ -139,6 +139,41 @@ impl Factor {
 /// not above the window.
 pub fn is_believed(base: u64, input: u64, window: Option<u64>) -> bool {
     base > 0 && input > base / 10 && window.is_none_or(|window| input <= window)
+}
+
+/// What a response used, with estimates in the place of what the provider did not count; and whether
+/// there are such. `asked` is the estimate of its request.
+///
+/// A request is never of no tokens, nor is a reply that says something: a server that counts so does
+/// not count.
+pub fn used(response: &Response, asked: u64) -> (Usage, bool) {
+    let told = response.usage.unwrap_or_default();
+    let written = written(response);
+    let input = told.input.filter(|input| *input > 0);
+    let output = told.output.filter(|output| *output > 0 || written == 0);
+    let usage = Usage {
+        input: Some(input.unwrap_or(asked)),
+        output: Some(output.unwrap_or(written)),
+        ..told
+    };
+    (usage, input.is_none() || output.is_none())
+}
+
+/// The estimate of what a model wrote: text, reasoning that can be read, and calls.
+fn written(response: &Response) -> u64 {
+    let reasoning = response.reasoning.iter().filter_map(|block| match block {
+        Reasoning::Text { text, .. } => Some(text.as_str()),
+        Reasoning::Raw { .. } => None,
+    });
+    let calls = response
+        .calls
+        .iter()
+        .flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
+    let mut chars = Chars::of(response.text.as_bytes());
+    for text in reasoning.chain(calls) {
+        chars += Chars::of(text.as_bytes());
+    }
+    chars.base(EstimateRule::Calibrated)
 }
 
 /// What a response cost, in micro-dollars.

@@ -4,6 +4,7 @@
 //! is taken up again decides what it would have decided.
 
 use crate::announcement::Announcement;
+use crate::answer::{self, Unfit};
 use crate::compaction::hooks::{self, Question};
 use crate::compaction::{self, Plan};
 use crate::exchange::{Ending, Response};
@@ -25,6 +26,9 @@ const UNCLEAR_ATTEMPTS: u32 = 4;
 
 /// Empty or cut replies in a row that are answered with a reminder.
 const REMINDERS: u32 = 2;
+
+/// Corrections that are asked for of an answer that does not fit the schema.
+const REPAIRS: u32 = 2;
 
 /// Passes of origin recovery for one request.
 const RECOVERIES: u32 = 2;
@@ -70,17 +74,24 @@ pub fn next(view: &View, now: At) -> Step {
     let own = |asked: &&Asked| asked.purpose.origin() != Origin::User;
     let asked = view.ledger().asked.as_ref().filter(own);
     if let Some(step) = asked.and_then(|asked| pending(view, asked, now)) {
-        return step;
+        // An attempt that failed may have used something as well.
+        let asks = matches!(step, Step::Ask(_));
+        return match spent(view, now).filter(|_| asks) {
+            Some(reason) => Step::Stop(reason),
+            None => step,
+        };
     }
     let open = view.open_calls();
     if !open.is_empty() {
         return Step::Call(open);
     }
     let mut tell = Vec::new();
+    let mut repair = None;
     match judged(view) {
         Some(Judged::Stop(reason)) => return Step::Stop(reason),
         Some(Judged::Remind(text)) => tell.push(text.to_owned()),
         Some(Judged::Check(response)) => return Step::Check(response),
+        Some(Judged::Repair(purpose)) => repair = Some(purpose),
         None => {}
     }
     if let Some(reason) = limit(view, now) {
@@ -91,6 +102,13 @@ pub fn next(view: &View, now: At) -> Step {
     }
     if oversize(view) {
         return Step::Stop(Reason::Oversize);
+    }
+    if let Some(purpose) = repair {
+        return Step::Ask(Ask {
+            purpose,
+            again: None,
+            tell: None,
+        });
     }
     tell.extend(refused_call(view));
     tell.extend(compaction::failure(view));
@@ -202,13 +220,15 @@ enum Judged {
     Remind(&'static str),
     /// The reply ends the work if the check passes.
     Check(EntryId),
+    /// The answer does not fit the schema, and a correction is asked for.
+    Repair(Purpose),
 }
 
 /// What the newest response asks for, if the round is closed and nobody spoke since; `None` if the
 /// run simply goes on.
 fn judged(view: &View) -> Option<Judged> {
     let round = view.rounds().last()?;
-    let entry = round.response?;
+    let entry = view.corrected(round.response?);
     let ledger = view.ledger();
     let response = view.response(entry)?;
     let limits = &view.policy()?.limits;
@@ -254,13 +274,52 @@ fn spoken(view: &View, entry: EntryId, response: &Response) -> Option<Judged> {
         .announced
         .and_then(|(what, times)| nudge(what, times, policy.limits.nudges));
     let passed = |(_, check): (EntryId, Check)| check.response == entry && check.passed;
-    Some(if let Some(text) = nudge {
+    let schema = policy.output.as_ref();
+    let unfit = schema.and_then(|schema| answer::unfit(schema, &response.text));
+    // What is JSON where JSON is wanted announces nothing.
+    let announces = schema.is_none() || unfit.as_ref().is_some_and(|unfit| !unfit.is_json);
+    Some(if let Some(text) = nudge.filter(|_| announces) {
         Judged::Remind(text)
+    } else if let Some(unfit) = unfit {
+        repair(view, entry, &unfit)
     } else if policy.check.is_none() || ledger.check.is_some_and(passed) {
         Judged::Stop(Reason::Finished)
     } else {
         Judged::Check(entry)
     })
+}
+
+/// What becomes of an answer that does not fit the schema.
+fn repair(view: &View, entry: EntryId, unfit: &Unfit) -> Judged {
+    let ledger = view.ledger();
+    if ledger.repairs >= REPAIRS {
+        return Judged::Stop(Reason::Schema);
+    }
+    // A correction that was one would stand in the place of what it corrects.
+    let last = ledger.repairing().and_then(|asked| asked.response);
+    let last = last.filter(|last| ledger.repairs > 0 && *last > entry);
+    let last = last.and_then(|last| view.response(last)).map(failed_repair);
+    Judged::Repair(Purpose::Repair {
+        response: entry,
+        error: words::repair(&unfit.what, last),
+    })
+}
+
+/// What the model is told of a correction that was none.
+fn failed_repair(response: &Response) -> &'static str {
+    match response.ending {
+        Ending::Cut => words::REPAIR_CUT,
+        Ending::Filtered | Ending::Refused => words::REPAIR_UNSOUND,
+        Ending::Complete if !response.calls.is_empty() => words::REPAIR_CALLED,
+        Ending::Complete => words::REPAIR_EMPTY,
+    }
+}
+
+/// What keeps the newest answer from fitting the schema; `None` if there is no schema or it fits.
+pub fn unfit(view: &View) -> Option<Unfit> {
+    let newest = view.rounds().last()?.response?;
+    let response = view.response(view.corrected(newest))?;
+    answer::unfit(view.policy()?.output.as_ref()?, &response.text)
 }
 
 /// What a model is told that announces work, so many times in a row now; `None` if it was told often
@@ -286,6 +345,11 @@ fn limit(view: &View, now: At) -> Option<Reason> {
         .into_iter()
         .find(|used| reached(*used))
         .map(|used| used.reason)
+}
+
+/// The limit of tokens or cost, if it is reached.
+fn spent(view: &View, now: At) -> Option<Reason> {
+    limit(view, now).filter(|reason| matches!(reason, Reason::Tokens | Reason::Cost))
 }
 
 /// What was used of one limit.

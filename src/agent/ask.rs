@@ -58,10 +58,10 @@ impl Agent {
         if ask.again.is_none() {
             self.planned(recorder, &ask.purpose);
         }
-        let kind = if ask.purpose == Purpose::Round {
-            "round"
-        } else {
-            "summary"
+        let kind = match &ask.purpose {
+            Purpose::Round => "round",
+            Purpose::Summary(_) | Purpose::Combine(_) => "summary",
+            Purpose::Repair { .. } => "repair",
         };
         let round = recorder
             .view()
@@ -150,6 +150,7 @@ impl Agent {
                 attempt: asked.attempts + 1,
                 wait_ms: Some(0),
                 refused_call: None,
+                usage: None,
             };
             self.record(recorder, Event::Fault(fault))?;
         }
@@ -177,9 +178,12 @@ impl Agent {
                 "no model in this role",
             ));
         };
-        let summary = *purpose != Purpose::Round;
         #[cfg(debug_assertions)]
         crate::agent::judged::before_it_is_sent(&body.bytes, &model);
+        let summary = match purpose {
+            Purpose::Summary(_) | Purpose::Combine(_) => true,
+            Purpose::Round | Purpose::Repair { .. } => false,
+        };
         let ask = model::Ask {
             body: body.bytes,
             model,
@@ -248,6 +252,7 @@ impl Agent {
             attempt,
             wait_ms,
             refused_call: fault.refused_call.as_deref().map(untaken::beginning),
+            usage: fault.usage.map(|usage| *usage),
         };
         self.record(recorder, Event::Fault(entry))?;
         if fault.class == FaultClass::Overflow {

@@ -35,7 +35,6 @@ use crate::record::{RecordError, Recorder};
 use crate::setup::{Role, Setup};
 use crate::step::{self, Step};
 use crate::tools::Toolbox;
-use crate::transcript::turn::Round;
 use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
 use crate::view::View;
 use crate::wire::lower;
@@ -135,6 +134,7 @@ impl Agent {
                 tool.schema = lower::any_object();
             }
         }
+        told_form(&mut setup);
         let models = Models {
             main: model,
             summary: None,
@@ -305,6 +305,21 @@ impl Agent {
     }
 }
 
+/// Says in the instructions which form the last answer must have, if that is not said there yet.
+fn told_form(setup: &mut Setup) {
+    let Some(output) = &setup.policy.output else {
+        return;
+    };
+    let form = words::answer_form(output.schema.get());
+    let instructions = &mut setup.wire.instructions;
+    if !instructions.ends_with(&form) {
+        if !instructions.is_empty() {
+            instructions.push_str("\n\n");
+        }
+        instructions.push_str(&form);
+    }
+}
+
 /// Logs what micro-compaction saw before a round.
 fn look(recorder: &Recorder) {
     if let Some(look) = micro::look(recorder.view(), recorder.now()) {
@@ -324,11 +339,16 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
     let round = view.rounds().last();
     let response = round
         .and_then(|round| round.response)
-        .and_then(|entry| view.response(entry));
+        .and_then(|entry| view.response(view.corrected(entry)));
     // Of several refusals of one round the first says why: the later ones follow from it.
-    let from = round
-        .filter(|round| round.response.is_none())
-        .map(Round::begins);
+    // So do those of the corrections of one answer.
+    let repair = view.ledger().repairing();
+    let repaired = repair.filter(|asked| asked.response.is_none());
+    let from = match (round, repaired) {
+        (Some(round), Some(_)) => round.response.map(|answer| view.corrected(answer)),
+        (Some(round), None) => round.response.is_none().then(|| round.begins()),
+        (None, _) => None,
+    };
     let entries = from
         .map(|from| view.transcript().from(from))
         .unwrap_or_default();
@@ -350,7 +370,7 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
             .map(|response| response.text.clone())
             .unwrap_or_default(),
         Reason::Check => failed_check(view),
-        Reason::Schema => "the answer does not fit the schema; resume to go on".to_owned(),
+        Reason::Schema => unfit_answer(view),
         Reason::Provider => format!("the provider failed for good: {fault}; resume to go on"),
         Reason::Oversize => {
             let Some(sizes) = view.sizes() else {
@@ -418,6 +438,17 @@ fn failed_check(view: &View) -> String {
     };
     let command = command.unwrap_or_default();
     format!("the check `{command}` {how}{after}; resume to go on")
+}
+
+/// What keeps the last answer from fitting the schema, and how often it was corrected.
+fn unfit_answer(view: &View) -> String {
+    let what = step::unfit(view).map_or_else(String::new, |unfit| format!(": {}", unfit.what));
+    let after = match view.ledger().repairs {
+        0 => String::new(),
+        1 => " after 1 correction".to_owned(),
+        repairs => format!(" after {repairs} corrections"),
+    };
+    format!("the answer does not fit the schema{after}{what}; resume to go on")
 }
 
 /// What a plan is called in the log.

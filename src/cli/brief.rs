@@ -73,6 +73,11 @@ pub(crate) fn fault(id: EntryId, fault: &Fault) -> String {
     )
 }
 
+/// `e41 does not fit the schema; the model corrects it`
+pub(crate) fn repair(response: EntryId) -> String {
+    format!("e{response} does not fit the schema; the model corrects it")
+}
+
 /// What a person should know of a note.
 pub(crate) fn note(note: &Note) -> String {
     match note {

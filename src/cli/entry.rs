@@ -71,7 +71,13 @@ fn event(id: EntryId, event: &Event) -> (String, Vec<String>) {
         }
         Event::Setup(given) => setup(given),
         Event::User(said) => user(said),
-        Event::Request(request) => (request_head(request), Vec::new()),
+        Event::Request(request) => {
+            let error = match &request.purpose {
+                Purpose::Repair { error, .. } => Some(error.clone()),
+                Purpose::Round | Purpose::Summary(_) | Purpose::Combine(_) => None,
+            };
+            (request_head(request), error.into_iter().collect())
+        }
         Event::Response(reply) => response(id, reply),
         Event::Started(started) => (format!("{} started", started.call), Vec::new()),
         Event::Result(answer) => result(answer),
@@ -161,7 +167,7 @@ fn request_head(request: &Request) -> String {
             format!("summary of {}{part}", summary.span)
         }
         Purpose::Combine(combine) => format!("summaries of {} into one", combine.span),
-        Purpose::Repair { response, error } => format!("repair of e{response}: {error}"),
+        Purpose::Repair { response, .. } => format!("correction of e{response}"),
     };
     format!(
         "request: {purpose}, about {} tokens in {} bytes",
@@ -345,10 +351,26 @@ pub(crate) fn totals(totals: &Totals) -> String {
         amount::count(totals.cached),
         amount::count(totals.output)
     );
-    if let Some(cost) = totals.cost_usd_micro {
-        write!(text, ", {}", amount::money(cost)).ok();
-    }
+    text += &estimated(totals);
+    text += &cost(totals);
     text + &format!(", {}", amount::time(totals.ms))
+}
+
+/// `, 1 of 3 requests estimated`; nothing if the provider counted all.
+pub(crate) fn estimated(totals: &Totals) -> String {
+    if totals.estimated == 0 {
+        return String::new();
+    }
+    let (estimated, requests) = (totals.estimated, amount::of(totals.requests, "request"));
+    format!(", {} of {requests} estimated", amount::count(estimated))
+}
+
+/// `, $0.42`, or that it is not known.
+pub(crate) fn cost(totals: &Totals) -> String {
+    match totals.cost_usd_micro {
+        Some(cost) => format!(", {}", amount::money(cost)),
+        None => ", cost unknown".to_owned(),
+    }
 }
 
 /// The first few calls by name, the others by number.

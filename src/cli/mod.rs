@@ -22,6 +22,7 @@ mod task;
 mod lock;
 pub(crate) mod changes;
 mod outputs;
+mod answer_form;
 mod notice;
 mod report;
 mod ending;

@@ -19,6 +19,12 @@ use crate::cli::{Process, amount};
 /// Where they are written.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OutputArgs {
+    #[arg(long, value_name = "FILE")]
+    #[arg(
+        help = "The answer is one JSON value that fits the JSON Schema in this file; if not, the \
+                  model corrects it, up to 2 times"
+    )]
+    pub(crate) output_schema: Option<PathBuf>,
     /// Write the model's last text into this file, however the run ends
     #[arg(long, value_name = "FILE")]
     pub(crate) output_last_message: Option<PathBuf>,
@@ -139,8 +145,12 @@ fn last_text(view: &View, since: EntryId) -> &str {
             let Event::Request(request) = &asked.event else {
                 return None;
             };
-            let is_round = request.purpose == Purpose::Round;
-            (is_round && !response.text.trim().is_empty()).then_some(response.text.as_str())
+            if request.purpose != Purpose::Round {
+                return None;
+            }
+            // What was corrected was not the last word.
+            let last = view.response(view.corrected(entry.id)).unwrap_or(response);
+            (!last.text.trim().is_empty()).then_some(last.text.as_str())
         });
     said.next().unwrap_or_default()
 }

@@ -207,7 +207,7 @@ fn purpose(request: &Request) -> (String, String) {
         }
         Purpose::Summary(summary) => (String::new(), format!("summary of {}, ", summary.span)),
         Purpose::Combine(combine) => (String::new(), format!("summaries of {}, ", combine.span)),
-        Purpose::Repair { response, .. } => (String::new(), format!("repair of e{response}, ")),
+        Purpose::Repair { response, .. } => (String::new(), format!("correction of e{response}, ")),
     }
 }
 

@@ -121,9 +121,16 @@ impl<'a> Report<'a> {
                     self.round = round;
                     self.tokens = request.estimate.tokens;
                 }
-                let is_round = request.purpose == Purpose::Round;
-                self.summarizes = !is_round;
-                self.begin(if is_round { "asking" } else { "summarizing" });
+                let doing = match &request.purpose {
+                    Purpose::Round => "asking",
+                    Purpose::Summary(_) | Purpose::Combine(_) => "summarizing",
+                    Purpose::Repair { response, .. } => {
+                        self.say(Look::Plain, &brief::repair(*response));
+                        "correcting"
+                    }
+                };
+                self.summarizes = doing == "summarizing";
+                self.begin(doing);
                 self.progress()?;
             }
             Event::Response(response) => {

@@ -284,6 +284,11 @@ fn agent(
         process,
     )?;
     let (mut setup, prices) = setup(start, before, run, told.text)?;
+    // A run that is taken up keeps the form of its answer unless another one is named.
+    if setup.policy.output.is_none() {
+        let kept = before.and_then(|before| before.policy.output.as_ref());
+        setup.policy.output = kept.cloned();
+    }
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let client = client(start)?;
     let tools = Tools::all(&start.settings, &process.environment, told.skills)?;

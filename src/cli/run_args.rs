@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
-use undertext::config::{Given, Lasting, Sections};
+use undertext::config::{Given, Lasting, Sections, Usd};
 
 use crate::cli::SettingArgs;
 use crate::cli::logs::LogArgs;
@@ -98,6 +98,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = tokens)]
     #[arg(help_heading = "Limits")]
     pub(crate) max_tokens: Option<NonZeroU64>,
+    /// End after this much money, in US dollars, resumable; needs model.prices [default: no limit]
+    #[arg(long, value_name = "USD", value_parser = cost)]
+    #[arg(help_heading = "Limits")]
+    pub(crate) max_cost: Option<Usd>,
     /// End after this long, such as 90s, 30m or 2h, resumable [default: no limit]
     #[arg(long, value_name = "DURATION")]
     #[arg(help_heading = "Limits")]
@@ -146,6 +150,13 @@ fn tokens(text: &str) -> Result<NonZeroU64, &'static str> {
         .map_err(|_| "--max-tokens takes a number from 1")
 }
 
+fn cost(text: &str) -> Result<Usd, &'static str> {
+    let dollars = text.parse().ok().filter(|dollars: &f64| *dollars > 0.0);
+    dollars
+        .and_then(|dollars| Usd::from_dollars(dollars).ok())
+        .ok_or("--max-cost takes a sum in US dollars above 0, such as 2.50")
+}
+
 fn check(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         return Err("--check takes a command");
@@ -167,6 +178,9 @@ impl RunArgs {
         }
         if let Some(tokens) = self.max_tokens {
             flags.limits.tokens = Given::value(Some(tokens));
+        }
+        if let Some(cost) = self.max_cost {
+            flags.limits.cost = Given::value(Some(cost));
         }
         if let Some(time) = self.max_time {
             flags.limits.wall_time = Given::value(Some(time));

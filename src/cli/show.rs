@@ -14,7 +14,7 @@ use undertext::view::{Estimates, View};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ShowArgs, amount, brief};
+use crate::cli::{Process, ShowArgs, amount, brief, entry};
 
 /// Everything that is told of a run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -358,14 +358,13 @@ impl Overview {
 
     fn tokens(&self) -> String {
         let totals = &self.totals;
-        let cost = totals
-            .cost_usd_micro
-            .map_or_else(String::new, |cost| format!(", {}", amount::money(cost)));
         format!(
-            "{} in ({} cached), {} out{cost}",
+            "{} in ({} cached), {} out{}{}",
             amount::count(totals.input),
             amount::count(totals.cached),
-            amount::count(totals.output)
+            amount::count(totals.output),
+            entry::estimated(totals),
+            entry::cost(totals)
         )
     }
 }

@@ -11,7 +11,7 @@ use undertext::transcript::Attachment;
 
 use crate::cli::exit::Failure;
 use crate::cli::task::{self, Given};
-use crate::cli::{Process, RunArgs, compact, offline};
+use crate::cli::{Process, RunArgs, answer_form, compact, offline};
 
 const NO_MODEL: &str = "\
 no model named; there are three ways on:
@@ -54,6 +54,7 @@ impl Start {
         let environment = &process.environment;
         let mut settings = config::load(&args.settings.sources(environment, args.flags()))?;
         settings.policy.check.clone_from(&args.check);
+        settings.policy.output = answer_form::named(&args.outputs, process)?;
         let taken_up = args.resume.is_some() || args.continue_last;
         let Given {
             task,

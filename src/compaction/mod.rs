@@ -222,6 +222,13 @@ fn refused_as_too_long(view: &View) -> bool {
 /// The newest fault that says that the newest round's request is too long; `None` if it was answered.
 fn refusal(view: &View) -> Option<EntryId> {
     let round = view.rounds().last()?;
-    let fault = view.ledger().overflowed?;
-    (round.response.is_none() && round.begins() < fault).then_some(fault)
+    let ledger = view.ledger();
+    let fault = ledger.overflowed?;
+    // A correction belongs to the round whose answer it corrects.
+    let repair = ledger.repairing().filter(|asked| asked.response.is_none());
+    let asked = match repair {
+        Some(asked) => asked.request,
+        None => round.begins(),
+    };
+    ((repair.is_some() || round.response.is_none()) && asked < fault).then_some(fault)
 }

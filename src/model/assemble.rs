@@ -4,7 +4,7 @@
 //! what it means does not: only the first choice counts, only its delta counts where there is
 //! one, and numbers are the last known ones.
 
-use crate::exchange::{Ending, Usage};
+use crate::exchange::Ending;
 use crate::model::calls::{Arrival, Calls};
 use crate::model::classify::{self, Failure};
 use crate::model::ending::{self, Evidence, Verdict};
@@ -13,6 +13,7 @@ use crate::model::refused;
 use crate::model::said::{Said, one_line};
 use crate::model::stream::Event;
 use crate::model::thoughts::{Thoughts, tell};
+use crate::model::usage;
 use crate::model::{Delta, Fault, Reply};
 use crate::transcript::FaultClass;
 
@@ -178,7 +179,13 @@ impl Assembler {
     }
 
     /// Judges what was put together. `excerpt` is the beginning of the body.
-    pub(crate) fn end(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+    pub(crate) fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+        let usage = self.reply.usage.map(Box::new);
+        let judged = self.judged(end, bounds, excerpt);
+        judged.map_err(|fault| Fault { usage, ..fault })
+    }
+
+    fn judged(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
         if let Some(fault) = self.fault {
             return Err(*fault);
         }
@@ -372,34 +379,7 @@ impl Assembler {
 
     /// Takes the counts that are there; those that are not stay as they were.
     fn usage(&mut self, usage: &Object<'_>) {
-        let read = usage.object("prompt_tokens_details").unwrap_or_default();
-        let written = usage
-            .object("completion_tokens_details")
-            .unwrap_or_default();
-        let count =
-            |object: &Object<'_>, names: &[&str]| object.first(names).and_then(Value::count);
-        let cached = count(&read, &["cached_tokens"]);
-        let cache_write = count(&read, &["cache_write_tokens", "cache_creation_tokens"]);
-        let new = Usage {
-            input: count(usage, &["prompt_tokens", "input_tokens"]),
-            cached: cached.or(count(usage, &["prompt_cache_hit_tokens", "cached_tokens"])),
-            cache_write: cache_write.or(count(usage, &["cache_creation_input_tokens"])),
-            output: count(usage, &["completion_tokens", "output_tokens"]),
-            reasoning: count(&written, &["reasoning_tokens"]),
-        };
-        if new == Usage::default() {
-            return;
-        }
-        let old = self.reply.usage.unwrap_or_default();
-        // A nought after a count was never counted.
-        let last = |new: Option<u64>, old: Option<u64>| new.filter(|n| *n > 0).or(old).or(new);
-        self.reply.usage = Some(Usage {
-            input: last(new.input, old.input),
-            cached: last(new.cached, old.cached),
-            cache_write: last(new.cache_write, old.cache_write),
-            output: last(new.output, old.output),
-            reasoning: last(new.reasoning, old.reasoning),
-        });
+        self.reply.usage = usage::last_known(self.reply.usage, usage::read(usage));
     }
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
         parameter: refused.parameter.filter(|_| class == FaultClass::Permanent),
         refused_call: refused.call.filter(|_| class == FaultClass::Permanent),
         unclear: limit == Some(Limit::Unclear),
+        usage: None,
     }
 }
 

@@ -26,7 +26,8 @@ use crate::model::loose::{Object, Value};
 use crate::model::reading::{self, Reading, Stage};
 use crate::model::said::one_line;
 use crate::model::timers::{Late, Timeouts, Timers};
-use crate::model::{Ask, Delta, Fault, Model};
+use crate::model::{Ask, Delta, Fault, Model, Reply, overflow, usage};
+use crate::setup::Profile;
 use crate::transcript::FaultClass;
 
 /// A key, which is shown to nobody.
@@ -205,6 +206,7 @@ impl Model for Client {
     fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
         let exchange = Exchange {
             shared: Arc::clone(&self.shared),
+            profile: ask.model.profile.clone(),
             stage: Stage::Unsent(Box::new(ask)),
             ready: VecDeque::new(),
         };
@@ -219,6 +221,7 @@ impl Model for Client {
 /// One request on its way.
 struct Exchange {
     shared: Arc<Shared>,
+    profile: Profile,
     stage: Stage,
     ready: VecDeque<Delta>,
 }
@@ -238,7 +241,7 @@ impl Exchange {
                     let mut deltas = Vec::new();
                     match reading.read(&mut deltas).await {
                         None => self.stage = Stage::Reading(reading),
-                        Some(Ok(reply)) => deltas.push(Delta::Reply(Box::new(reply))),
+                        Some(Ok(reply)) => deltas.push(self.reply(reply)),
                         Some(Err(fault)) => {
                             self.ready.extend(deltas.drain(..));
                             self.fault(fault);
@@ -251,9 +254,19 @@ impl Exchange {
         }
     }
 
+    fn reply(&self, mut reply: Reply) -> Delta {
+        let counted = reply.usage;
+        reply.usage = counted.map(|usage| usage::whole(usage, &self.profile.usage));
+        Delta::Reply(Box::new(reply))
+    }
+
     fn fault(&mut self, mut fault: Fault) {
         if fault.class == FaultClass::Stall {
             self.shared.connections.begin_anew();
+        }
+        overflow::reclassify(&mut fault, &self.profile.overflow);
+        if let Some(counted) = &mut fault.usage {
+            **counted = usage::whole(**counted, &self.profile.usage);
         }
         if let Some(key) = &self.shared.key {
             fault.message = key.redact(&fault.message);

@@ -12,6 +12,7 @@ mod loose;
 mod stream;
 mod calls;
 mod thoughts;
+mod usage;
 mod assemble;
 mod ending;
 mod wait;
@@ -203,6 +204,8 @@ pub struct Fault {
     pub refused_call: Option<String>,
     /// Whether it is a limit of which nothing tells if waiting helps.
     pub unclear: bool,
+    /// What the provider counted before it failed.
+    pub usage: Option<Box<Usage>>,
 }
 
 impl Fault {
@@ -217,6 +220,7 @@ impl Fault {
             parameter: None,
             refused_call: None,
             unclear: false,
+            usage: None,
         }
     }
 }

@@ -3,6 +3,9 @@
 //! Throttling is not overflow: a message about tokens per minute is none of these, whatever its
 //! numbers are.
 
+use crate::model::Fault;
+use crate::transcript::FaultClass;
+
 /// Codes that mean overflow.
 const CODES: [&str; 6] = [
     "context_length_exceeded",
@@ -131,6 +134,32 @@ pub(crate) fn recognise(message: &str) -> Option<Overflow> {
     })
 }
 
+/// Makes an overflow of a refusal that this provider words in its own way: `wordings`, in lower case.
+///
+/// Only what would be given up, or is a server's unexplained failure, is looked at: what says that
+/// requests come too often, or who may not ask, stays what it is.
+pub(crate) fn reclassify(fault: &mut Fault, wordings: &[String]) {
+    match fault.class {
+        FaultClass::Permanent | FaultClass::Server => {}
+        FaultClass::Rate
+        | FaultClass::Overload
+        | FaultClass::Transport
+        | FaultClass::Stall
+        | FaultClass::Torn
+        | FaultClass::Auth
+        | FaultClass::ContentFilter
+        | FaultClass::Overflow
+        | FaultClass::Local => return,
+    }
+    let message = fault.message.to_lowercase();
+    let means = |words: &&String| !words.is_empty() && message.contains(words.as_str());
+    if let Some(words) = wordings.iter().find(means) {
+        fault.class = FaultClass::Overflow;
+        fault.wait_ms = None;
+        fault.window = fault.window.or_else(|| number_after(&message, words));
+    }
+}
+
 /// The first number within a few characters after the words, if it can be a window.
 fn number_after(message: &str, words: &str) -> Option<u64> {
     let (_, rest) = message.split_once(words)?;
@@ -157,6 +186,34 @@ fn number_after(message: &str, words: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A profile's own words count where nothing else explains a refusal.
+    #[test]
+    fn a_profile_adds_wordings() {
+        let wordings = ["trop de mots, au plus".to_owned(), String::new()];
+        for (class, message, expected) in [
+            (
+                FaultClass::Permanent,
+                "400: Trop de mots, au plus 8192.",
+                (FaultClass::Overflow, Some(8192)),
+            ),
+            (
+                FaultClass::Server,
+                "trop de mots, au plus !",
+                (FaultClass::Overflow, None),
+            ),
+            (
+                FaultClass::Rate,
+                "trop de mots, au plus 8192",
+                (FaultClass::Rate, None),
+            ),
+            (FaultClass::Permanent, "trop", (FaultClass::Permanent, None)),
+        ] {
+            let mut fault = Fault::new(class, message);
+            reclassify(&mut fault, &wordings);
+            assert_eq!((fault.class, fault.window), expected, "{message}");
+        }
+    }
 
     #[test]
     fn every_known_wording_is_recognised() {

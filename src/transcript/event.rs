@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::exchange::{Response, ToolResult};
+use crate::exchange::{Response, ToolResult, Usage};
 use crate::id::{CallId, Digest, EntryId, RunId};
 use crate::overlay::{Origin, Overlay};
 use crate::setup::Setup;
@@ -240,6 +240,9 @@ pub struct Fault {
     /// empty if the server does not tell. Absent: it refused something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_call: Option<String>,
+    /// What the provider counted of the attempt before it failed; absent: it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// The class of a failed attempt.
@@ -460,6 +463,14 @@ impl Reason {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// What a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -470,12 +481,15 @@ pub struct Totals {
     pub requests: u64,
     /// Calls that were answered.
     pub calls: u64,
-    /// Tokens read, as far as the provider said.
+    /// Tokens read, by the provider's count, or by the estimate where it did not say.
     pub input: u64,
     /// Of those, read from a cache.
     pub cached: u64,
-    /// Tokens written.
+    /// Tokens written, by the provider's count, or by the estimate where it did not say.
     pub output: u64,
+    /// Requests whose tokens are estimates, in part at least; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub estimated: u64,
     /// Money, if prices are known, in micro-dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd_micro: Option<u64>,

@@ -137,6 +137,12 @@ impl Items {
         self.0.get(index).map(Arc::as_ref)
     }
 
+    /// The newest item and its index.
+    pub(super) fn newest(&self) -> Option<(usize, &Item)> {
+        let index = self.0.len().checked_sub(1)?;
+        Some((index, self.get(index)?))
+    }
+
     /// The index of the item of an entry.
     pub(super) fn index(&self, entry: EntryId) -> Option<usize> {
         self.0.binary_search_by_key(&entry, |item| item.entry).ok()

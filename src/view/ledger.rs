@@ -36,6 +36,8 @@ pub struct Ledger {
     pub last_end: Option<EntryId>,
     /// The same call that failed again and again.
     pub failing: Option<Streak>,
+    /// Corrections of the newest answer that were asked for and came.
+    pub repairs: u32,
     /// Empty replies in a row.
     pub empties: u32,
     /// Replies cut at the limit of output in a row.
@@ -139,6 +141,12 @@ impl Ledger {
         self.ended == Some(Reason::Finished) && self.user < self.last_end
     }
 
+    /// The newest request, if it asks for a correction.
+    pub fn repairing(&self) -> Option<&Asked> {
+        let asked = self.asked.as_ref();
+        asked.filter(|asked| matches!(asked.purpose, Purpose::Repair { .. }))
+    }
+
     pub(super) fn take(
         &mut self,
         entry: &Entry,
@@ -169,29 +177,7 @@ impl Ledger {
                     self.take_result(result.call, result.status, transcript);
                 }
             }
-            Event::Fault(fault) => {
-                self.take_refused_call(fault);
-                if fault.class == FaultClass::Overflow {
-                    self.refused = Some(entry.id);
-                    if rounds.of_request(fault.request).is_some() {
-                        self.overflowed = Some(entry.id);
-                    }
-                }
-                if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
-                    asked.attempts = asked.attempts.max(fault.attempt);
-                    if fault.class == FaultClass::Local {
-                        (asked.tries, asked.since) = (0, entry.at);
-                    } else {
-                        if asked.tries == 0 {
-                            asked.since = entry.at;
-                        }
-                        asked.tries += 1;
-                    }
-                    let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));
-                    asked.fault = Some((fault.class, again));
-                    asked.fault_entry = Some(entry.id);
-                }
-            }
+            Event::Fault(fault) => self.take_fault(entry, fault, rounds),
             Event::Note(note) => self.take_note(entry.id, note, chars),
             Event::Overlay(overlay) => {
                 self.overlay = Some(entry.id);
@@ -227,6 +213,7 @@ impl Ledger {
                 }
                 self.recoveries = 0;
                 self.failing = None;
+                self.repairs = 0;
                 self.empties = 0;
                 self.cuts = 0;
                 self.refused_calls = 0;
@@ -273,6 +260,38 @@ impl Ledger {
             self.untaken.extend(news.cloned());
         }
         self.left_out = now.to_vec();
+    }
+
+    fn take_fault(&mut self, entry: &Entry, fault: &Fault, rounds: &Rounds) {
+        self.take_refused_call(fault);
+        if let Some(usage) = fault.usage {
+            for totals in [&mut self.since_end, &mut self.whole] {
+                add(totals, usage, self.prices.as_ref());
+            }
+        }
+        if fault.class == FaultClass::Overflow {
+            self.refused = Some(entry.id);
+            let repairs = self
+                .repairing()
+                .is_some_and(|asked| asked.request == fault.request);
+            if repairs || rounds.of_request(fault.request).is_some() {
+                self.overflowed = Some(entry.id);
+            }
+        }
+        if let Some(asked) = self.asked.as_mut().filter(|a| a.request == fault.request) {
+            asked.attempts = asked.attempts.max(fault.attempt);
+            if fault.class == FaultClass::Local {
+                (asked.tries, asked.since) = (0, entry.at);
+            } else {
+                if asked.tries == 0 {
+                    asked.since = entry.at;
+                }
+                asked.tries += 1;
+            }
+            let again = fault.wait_ms.map(|wait| entry.at.plus_ms(wait));
+            asked.fault = Some((fault.class, again));
+            asked.fault_entry = Some(entry.id);
+        }
     }
 
     fn take_refused_call(&mut self, fault: &Fault) {
@@ -342,13 +361,19 @@ impl Ledger {
             .as_mut()
             .filter(|a| a.request == response.request)
         {
+            let first = asked.response.is_none();
             asked.response.get_or_insert(entry.id);
+            if first && matches!(asked.purpose, Purpose::Repair { .. }) {
+                self.repairs += 1;
+                self.recoveries = 0;
+            }
         }
         let is_round = rounds.of_response(entry.id).is_some();
         if is_round {
             self.refused_calls = 0;
             self.before_round = self.since_end;
             self.recoveries = 0;
+            self.repairs = 0;
             let empty = response.text.trim().is_empty() && response.calls.is_empty();
             let complete = response.ending == Ending::Complete;
             self.empties = if empty && complete {
@@ -367,14 +392,19 @@ impl Ledger {
                 .flatten()
                 .map(|what| (what, before + 1));
         }
+        let request = transcript.get(response.request).map(|entry| &entry.event);
+        let request = match request {
+            Some(Event::Request(request)) => Some(request),
+            Some(_) | None => None,
+        };
+        let asked = request.map_or(0, |request| request.estimate.tokens);
+        let (usage, estimated) = meter::used(response, asked);
         for totals in [&mut self.since_end, &mut self.whole] {
             totals.rounds += u64::from(is_round);
-            if let Some(usage) = response.usage {
-                add(totals, usage, self.prices.as_ref());
-            }
+            totals.estimated += u64::from(estimated);
+            add(totals, usage, self.prices.as_ref());
         }
-        let request = transcript.get(response.request).map(|entry| &entry.event);
-        let Some(Event::Request(request)) = request else {
+        let Some(request) = request else {
             return;
         };
         self.taught.take_answered(request);

@@ -57,7 +57,7 @@ impl View {
                 let visible = (0..calls.len()).filter(|call| !item.hides_call(*call));
                 let mut parts: Vec<Part> = visible.map(Part::Result).collect();
                 let text = self
-                    .response(item.entry)
+                    .response(self.corrected(item.entry))
                     .is_some_and(|reply| !reply.text.is_empty());
                 if text || !parts.is_empty() {
                     parts.insert(0, Part::Assistant);
@@ -103,7 +103,7 @@ impl View {
     }
 
     fn assistant(&self, item: &Item) -> Option<Message<'_>> {
-        let response = self.response(item.entry)?;
+        let response = self.response(self.corrected(item.entry))?;
         let Kind::Response {
             reasoning, calls, ..
         } = &item.kind

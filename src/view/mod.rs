@@ -8,6 +8,7 @@
 
 mod aging;
 mod bands;
+mod corrected;
 mod estimates;
 mod item;
 mod ledger;
@@ -58,6 +59,8 @@ pub struct View {
     rounds: Rounds,
     setups: Vec<EntryId>,
     items: Items,
+    /// The newest correction of each reply that was corrected.
+    corrections: BTreeMap<EntryId, EntryId>,
     /// Items with a call that is not answered.
     open: BTreeSet<usize>,
     /// Summaries that are not retracted.
@@ -124,6 +127,7 @@ impl View {
                     },
                 );
             }
+            Event::Response(response) => self.take_correction(entry.id, response),
             Event::Result(result) => self.answer(entry.id, result),
             Event::Overlay(overlay) => self.lay(entry.id, overlay),
             Event::Retract(retract) => {
@@ -143,7 +147,6 @@ impl View {
                 self.reconsider();
             }
             Event::Run(_)
-            | Event::Response(_)
             | Event::Request(_)
             | Event::Started(_)
             | Event::Fault(_)

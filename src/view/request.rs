@@ -66,8 +66,10 @@ impl View {
             }
             Purpose::Repair { response, error } => {
                 let mut messages: Vec<Message<'_>> = self.messages();
-                // A reply of the round itself is among the messages already.
-                if self.rounds.of_response(*response).is_none() {
+                // The newest answer is among the messages already.
+                let newest = self.rounds.last().and_then(|round| round.response);
+                let reads = newest.is_some_and(|newest| self.corrected(newest) == *response);
+                if !reads && self.rounds.of_response(*response).is_none() {
                     let text = Cow::Borrowed(self.response(*response)?.text.as_str());
                     let (reasoning, calls) = (Cow::Borrowed(&[][..]), Vec::new());
                     messages.push(Message::Assistant {
@@ -125,7 +127,9 @@ impl View {
         let setup = self.setup()?;
         let model = setup.wire.models.role(role)?;
         let mut model = Model { ..model.clone() };
-        if role != Role::Main || model.parameters.max_output_tokens.is_some() {
+        // An answer may be as long as any other reply.
+        let is_short = wanted != Wanted::Answer;
+        if is_short && (role != Role::Main || model.parameters.max_output_tokens.is_some()) {
             let most = setup.policy.compaction.summary.max_tokens;
             let most = model.window.map_or(most, |window| most.min(window / 8));
             let asked = model.parameters.max_output_tokens;
@@ -255,7 +259,7 @@ impl View {
                 messages.extend(self.raw_user(item.entry));
                 continue;
             };
-            let Some(response) = self.response(item.entry) else {
+            let Some(response) = self.response(self.corrected(item.entry)) else {
                 continue;
             };
             if response.text.is_empty() && calls.is_empty() {

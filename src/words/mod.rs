@@ -101,6 +101,39 @@ pub fn refused_call(why: &str, text: &str) -> String {
     )
 }
 
+/// Says, behind the instructions, which form the last answer must have.
+pub fn answer_form(schema: &str) -> String {
+    format!(
+        "# The form of your last answer\n\nWhen the work is done, your last reply, the one that calls \
+         no tool, must be one JSON value that fits the JSON Schema below, and nothing else: no words \
+         before or after it, no code fence.\n\n{schema}"
+    )
+}
+
+/// Asks for an answer that fits the schema. `last` is what became of the correction before, if that
+/// was none.
+pub fn repair(what: &str, last: Option<&str>) -> String {
+    let last = last.unwrap_or_default();
+    format!(
+        "[undertext, not the user] {last}Your answer does not fit the JSON Schema that it must fit: \
+         {what}. Reply with the whole answer, corrected: one JSON value and nothing else, no words \
+         before or after it, no code fence. No tool can be called now."
+    )
+}
+
+/// What became of a correction that was cut.
+pub const REPAIR_CUT: &str =
+    "Your correction was cut off at the limit of output tokens; make it shorter. ";
+
+/// What became of a correction that called tools.
+pub const REPAIR_CALLED: &str = "Your correction called a tool, and nothing ran. ";
+
+/// What became of a correction without text.
+pub const REPAIR_EMPTY: &str = "Your correction was empty. ";
+
+/// What became of a correction that a content filter ended or the model took back.
+pub const REPAIR_UNSOUND: &str = "Your correction was not completed. ";
+
 /// Warns that the same call keeps failing.
 pub fn failing_call(name: &str, times: u32) -> String {
     format!(

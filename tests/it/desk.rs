@@ -177,6 +177,7 @@ impl Desk {
                 attempt: 1,
                 wait_ms: None,
                 refused_call: None,
+                usage: None,
             }),
         });
     }

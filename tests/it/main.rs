@@ -75,6 +75,10 @@ mod stopped;
 #[cfg(test)]
 mod checked;
 #[cfg(test)]
+mod answered;
+#[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod long;
 #[cfg(test)]
 mod corpus;

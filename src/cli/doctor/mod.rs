@@ -445,21 +445,16 @@ fn reply(probed: &Probed, findings: &mut Findings<'_>) -> Result<bool, Failure> 
         Some(finish) => format!("finish reason {finish}"),
         None => "no finish reason".to_owned(),
     };
-    match response
-        .usage
-        .and_then(|usage| usage.input.zip(usage.output))
-    {
-        Some((input, output)) => findings.ok(
-            "reply",
-            format!("whole, {finish}, {input} tokens in and {output} out"),
-        )?,
-        None => {
-            let text = format!("whole, {finish}, but tokens are not reported");
-            findings.warn("reply", text)?;
-            findings.change(
-                "tokens and cost will be estimates; see if the server can report usage when streaming",
-            );
-        }
+    let counted = response.usage;
+    if let Some((input, output)) = counted.and_then(|usage| usage.input.zip(usage.output)) {
+        let text = format!("whole, {finish}, {input} tokens in and {output} out");
+        findings.ok("reply", text)?;
+    } else {
+        let text = format!("whole, {finish}, but tokens are not reported");
+        findings.warn("reply", text)?;
+        findings.change(
+            "tokens and cost will be estimates; see if the server can report usage when streaming",
+        );
     }
     Ok(true)
 }

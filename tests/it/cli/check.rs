@@ -38,7 +38,7 @@ fn a_run_is_finished_when_its_check_passes() {
     sandbox: off, tools run with your own rights
     check of e5: failed with exit 3, TIME
     check of e13: passed, TIME
-    finished: 3 rounds, 1 call, 3,000 tokens in (0 cached), 30 out, TIME
+    finished: 3 rounds, 1 call, 3,000 tokens in (0 cached), 30 out, cost unknown, TIME
     ");
     let (_, told) = (provider.body(), provider.messages());
     insta::assert_snapshot!(told.last().unwrap()["content"].as_str().unwrap(), @"
@@ -84,7 +84,7 @@ fn a_run_whose_check_keeps_failing_ends_without_finishing() {
     check of e5: failed with exit 3, TIME
     check of e9: failed with exit 3, TIME
     the check `sh test.sh` fails with exit 3, after 1 repair
-    ended (check): 2 rounds, 0 calls, 2,000 tokens in (0 cached), 20 out, TIME
+    ended (check): 2 rounds, 0 calls, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME
     to go on: undertext run --resume RUN --base-url http://HOST/v1 --check 'sh test.sh' --set limits.check_rounds=1
     ");
     // Taken up again without the check, the model's word counts.

@@ -44,14 +44,14 @@ fn a_provider_that_fails_ends_the_run_resumable() {
     sandbox: off, tools run with your own rights
     the provider failed for good: Incorrect API key provided: [key]
     check the key in SECRET_KEY
-    ended (provider): 0 rounds, 0 calls, 0 tokens in (0 cached), 0 out, TIME
+    ended (provider): 0 rounds, 0 calls, 0 tokens in (0 cached), 0 out, cost unknown, TIME
     to go on: undertext run --resume RUN --base-url http://HOST/v1 --api-key-env SECRET_KEY
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
     server: http://HOST/v1 (no key)
     sandbox: off, tools run with your own rights
     the provider failed for good: cannot connect: tcp connect error: Connection refused (os error 111)
     check that a server listens at http://HOST/v1
-    ended (provider): 0 rounds, 0 calls, 0 tokens in (0 cached), 0 out, TIME
+    ended (provider): 0 rounds, 0 calls, 0 tokens in (0 cached), 0 out, cost unknown, TIME
     to go on: undertext run --resume RUN --base-url http://HOST/v1 --set model.retries.attempts=1
     ");
     let paths = place.transcripts();
@@ -83,7 +83,7 @@ fn a_signal_ends_a_run_orderly() {
         server: http://HOST/v1 (no key)
         sandbox: off, tools run with your own rights
         ending the run; once more ends it at once
-        ended (interrupted): 1 round, 2 calls, 1,000 tokens in (0 cached), 10 out, TIME
+        ended (interrupted): 1 round, 2 calls, 1,000 tokens in (0 cached), 10 out, cost unknown, TIME
         to go on: undertext run --resume RUN --base-url http://HOST/v1
         "));
         let ran = place.run(&["run", "--continue", "--base-url", &provider.url]);

@@ -119,7 +119,7 @@ fn files_go_with_a_task_in_one_entry() {
     attachment ../../latin.csv is not UTF-8 in 1 place, which read �
     the attachment notes.md was clipped to N characters of 420,000 bytes; the model can read the rest by Recall
     warning: the provider counted 1,000 tokens in request 4, far fewer than the N of the estimate; counts like that are not believed
-    finished: 2 rounds, 1 call, 2,000 tokens in (0 cached), 20 out, TIME
+    finished: 2 rounds, 1 call, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME
 
     "notes.md" "text/markdown" 420000
     "latin.csv" "text/csv" null
@@ -274,7 +274,7 @@ fn a_run_leaves_its_last_message_and_its_changes_however_it_ends() {
     sandbox: off, tools run with your own rights
     ending the run; once more ends it at once
     /home/w/patch: changes of 2 files
-    ended (interrupted): 2 rounds, 3 calls, 2,000 tokens in (0 cached), 20 out, TIME
+    ended (interrupted): 2 rounds, 3 calls, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME
     to go on: undertext run --resume RUN --log-file log --base-url http://HOST/v1 --transcripts ../w/not/yet
     I look.diff --git a/a.txt b/a.txt
     --- a/a.txt

@@ -65,7 +65,7 @@ fn a_run_is_told_of_the_project_and_its_skills() {
     notes of the project: AGENTS.md
     skills: release, review
     skill .agents/skills/broken is left out: its SKILL.md does not begin with a header between two lines `---`
-    finished: 2 rounds, 3 calls, 2,000 tokens in (0 cached), 20 out, TIME
+    finished: 2 rounds, 3 calls, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME
     ");
 
     let first: Value = serde_json::from_slice(&provider.body()).unwrap();

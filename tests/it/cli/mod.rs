@@ -6,6 +6,7 @@ mod help;
 mod refused;
 mod ends;
 mod check;
+mod answer;
 mod demo;
 mod compact;
 mod search;

@@ -59,7 +59,7 @@ fn people_are_told_of_each_pass() {
     sandbox: off, tools run with your own rights
     no summary (empty); trying again with results clipped harder
     compacted (auto): [11 entries] → [summary + 3 entries], A → B tokens, 1 overlay
-    finished: 6 rounds, 5 calls, 8,000 tokens in (0 cached), 80 out, TIME
+    finished: 6 rounds, 5 calls, 8,000 tokens in (0 cached), 80 out, cost unknown, TIME
     ");
     assert_eq!(told(&["-q"]), "");
     let log = place.path("log");
@@ -71,7 +71,7 @@ fn people_are_told_of_each_pass() {
     no summary (empty); trying again with results clipped harder
     compacting: asking m for a summary of rounds 1 to 4 (about N tokens)
     compacted (auto): [11 entries] → [summary + 3 entries], A → B tokens, 1 overlay
-    finished: 6 rounds, 5 calls, 8,000 tokens in (0 cached), 80 out, TIME
+    finished: 6 rounds, 5 calls, 8,000 tokens in (0 cached), 80 out, cost unknown, TIME
     ");
     let log = sized(&fs::read_to_string(log).unwrap());
     let events = log

@@ -20,7 +20,7 @@ fn a_run_is_told_shown_and_replayed() {
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
     server: http://HOST/v1 (no key)
     sandbox: off, tools run with your own rights
-    finished: 2 rounds, 2 calls, 2,000 tokens in (0 cached), 20 out, TIME
+    finished: 2 rounds, 2 calls, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME
     ");
     let path = &place.transcripts()[0];
     let dir = path.parent().unwrap();

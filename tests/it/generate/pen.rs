@@ -170,6 +170,7 @@ impl Pen {
             attempt: 1,
             wait_ms: Some(2_000),
             refused_call: None,
+            usage: None,
         }));
     }
 

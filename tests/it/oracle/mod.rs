@@ -11,7 +11,7 @@ mod texts;
 
 use std::sync::Arc;
 
-use undertext::exchange::{Message, Reasoning, Response, SentCall, ToolCall, ToolResult};
+use undertext::exchange::{Ending, Message, Reasoning, Response, SentCall, ToolCall, ToolResult};
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Hide, Layer, Show, Stub, Summary};
 use undertext::setup::{Model, Setup};
@@ -112,6 +112,34 @@ impl<'a> Past<'a> {
             .iter()
             .find(|round| round.response == Some(id))?;
         self.response(id)
+    }
+
+    /// The reply that reads in the place of one without calls: the newest answer to a request to
+    /// correct it, or the one before, while nothing else was said.
+    fn corrected(&self, id: EntryId, response: &'a Response) -> &'a Response {
+        let (mut newest, mut reads) = (id, response);
+        let later = self.entries.iter().filter(|entry| entry.id > id);
+        for entry in later {
+            if self.user(entry.id).is_some() || self.item(entry.id).is_some() {
+                break;
+            }
+            let Event::Response(reply) = &entry.event else {
+                continue;
+            };
+            let asked = reply.request < entry.id && response.calls.is_empty();
+            let Some(Event::Request(request)) = self.event(reply.request).filter(|_| asked) else {
+                continue;
+            };
+            let corrects =
+                matches!(request.purpose, Purpose::Repair { response, .. } if response == newest);
+            let is_answer = reply.ending == Ending::Complete
+                && reply.calls.is_empty()
+                && !reply.text.trim().is_empty();
+            if corrects && is_answer {
+                (newest, reads) = (entry.id, reply);
+            }
+        }
+        reads
     }
 
     /// The first result of a call, whether or not its response is part of the conversation.
@@ -274,7 +302,7 @@ impl<'a> Past<'a> {
             } else if let Some(response) = self.item(id)
                 && !self.hidden_round(id)
             {
-                read.extend(self.group(id, response));
+                read.extend(self.group(id, self.corrected(id, response)));
             }
         }
         if let Some((newest, summary)) = in_place.iter().max_by_key(|(id, _)| *id) {
