@@ -12,6 +12,8 @@ mod shape;
 mod words;
 mod transport;
 mod retries;
+mod overflow;
+mod usage;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 
 mod ends;
 mod server;
-mod wordings;
+pub(crate) mod wordings;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
