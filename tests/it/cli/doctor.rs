@@ -1,5 +1,7 @@
 //! `doctor`: what it finds at servers of all kinds.
 
+use std::fmt::Write as _;
+
 use crate::cli::{Place, Ran, says};
 use crate::provider::{Answer, Provider};
 
@@ -54,6 +56,7 @@ fn a_good_server_is_told_line_by_line() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table, and the text that it makes")]
 fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     let refused = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
     let none = r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#;
@@ -110,7 +113,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
             &["--set", "limits.cost=1"],
         ),
     ] {
-        all += &format!("== {what}\n{}\n", found(answers, more));
+        writeln!(all, "== {what}\n{}", found(answers, more)).unwrap();
     }
     assert!(!all.contains("sk-very-secret"));
     insta::assert_snapshot!(all, @"
@@ -237,7 +240,7 @@ fn without_a_server_or_a_key_it_says_so() {
         &["doctor", "-m", "offline"],
     ] {
         let ran = said(&place, &place.run(line));
-        all += &format!("$ {}\n{ran}\n", line.join(" "));
+        writeln!(all, "$ {}\n{ran}", line.join(" ")).unwrap();
     }
     insta::assert_snapshot!(place.plain(&all), @"
     $ doctor -m m --base-url http://HOST/v1

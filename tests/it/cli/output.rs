@@ -81,6 +81,8 @@ fn whatever_a_command_writes_fits_its_schema() {
     let compact = ["compact", &run, "--json", "--strategy", "strip-tools"];
     hold("compact", &place.run(&compact).out);
     hold("rm", &place.run(&["rm", "--json", &run]).out);
+    let doctor = ["doctor", "-m", "offline", "--json"];
+    hold("doctor", &place.run(&doctor).out);
     let named = published.0["anyOf"].as_array().unwrap().iter();
     let named: BTreeSet<&str> = named
         .map(|one| one["$ref"].as_str().unwrap().rsplit('/').next().unwrap())
