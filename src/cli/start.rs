@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use undertext::compaction::by_hand::Order;
 use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
-use undertext::setup::Api;
 use undertext::transcript::Attachment;
 
 use crate::cli::exit::Failure;
@@ -148,11 +147,6 @@ pub(super) fn server(endpoint: &Endpoint) -> String {
 
 /// Refuses what the settings allow and this version does not do.
 pub(super) fn spoken(settings: &Settings) -> Result<(), Failure> {
-    if settings.model.api == Api::Responses {
-        return Err(Failure::usage(
-            "api `responses` is not spoken by this version; set model.api to chat",
-        ));
-    }
     if let Some(name) = &settings.model.profile
         && settings.profile_named(name).is_none()
     {
@@ -333,10 +327,6 @@ mod tests {
             place.check(&[&server[..], &["-C", home, "task"]].concat(), &expected);
         }
         let set = |key: &'static str| line(&["--set", key, "task"]);
-        place.check(
-            &set("model.api=responses"),
-            "api `responses` is not spoken by this version; set model.api to chat",
-        );
         place.check(
             &set("model.profile=nobody"),
             "no profile is named `nobody`; there is openai, azure, anthropic, openrouter-anthropic, \

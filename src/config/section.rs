@@ -165,7 +165,8 @@ section! {
         /// The name of the variable that holds the key for `base_url`; none: `OPENAI_API_KEY` without a
         /// `base_url`, no key with one.
         api_key_env: Option<String>,
-        /// The protocol that the server speaks; for now only `chat` is spoken.
+        /// The protocol that the server speaks: Chat Completions, or Responses, of which nothing is
+        /// stored at the provider.
         api: Api,
         /// The profile of the provider; none: chosen by the host of `base_url` and the model's name.
         profile: Option<String>,

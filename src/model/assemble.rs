@@ -52,7 +52,7 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// The bytes of text and thoughts after which a reply is taken to have no end: more than the
     /// tokens that it may have can come to. Arguments of calls are bounded where they are read.
-    fn text(self) -> usize {
+    pub(crate) fn text(self) -> usize {
         let known = [self.maximum, self.window].into_iter().flatten();
         let tokens = known.filter(|tokens| *tokens > 0).min();
         let bytes = tokens.unwrap_or(TOKENS_UNKNOWN).saturating_mul(TOKEN_BYTES);
@@ -384,7 +384,7 @@ impl Assembler {
 }
 
 /// The bytes of text or thoughts in a piece.
-fn text_bytes(delta: &Delta) -> usize {
+pub(crate) fn text_bytes(delta: &Delta) -> usize {
     match delta {
         Delta::Text(text) | Delta::Reasoning(text) => text.len(),
         Delta::Call { .. } | Delta::Reply(_) | Delta::Fault(_) => 0,
@@ -398,7 +398,7 @@ fn is_reason(word: &str) -> bool {
 }
 
 /// Whether an object is an error rather than a part of a reply.
-fn is_error(object: &Object<'_>) -> bool {
+pub(crate) fn is_error(object: &Object<'_>) -> bool {
     object.get("error").is_some_and(is_said)
         || object.word("object").is_some_and(|kind| kind == "error")
         || (object.get("choices").is_none()
@@ -411,7 +411,7 @@ fn is_said(error: Value<'_>) -> bool {
 }
 
 /// The fault of an error within a reply of status 200.
-fn in_reply(error: &str) -> Fault {
+pub(crate) fn in_reply(error: &str) -> Fault {
     classify::fault(&Failure {
         body: error,
         ..Failure::default()
@@ -419,7 +419,7 @@ fn in_reply(error: &str) -> Fault {
 }
 
 /// The fault of a body in which nothing could be used.
-fn unusable(excerpt: &str) -> Fault {
+pub(crate) fn unusable(excerpt: &str) -> Fault {
     let excerpt = excerpt.trim();
     if excerpt.is_empty() {
         return Fault::new(FaultClass::Torn, "the reply is empty");

@@ -1,4 +1,4 @@
-//! Chat Completions over HTTP, for any server that speaks it.
+//! Chat Completions and Responses over HTTP, for any server that speaks them.
 //!
 //! async-openai knows where a request goes and with which headers, and drives a service of ours
 //! that puts the exact bytes in, sends them, and takes the answer away unread. Its own way of
@@ -21,13 +21,14 @@ use reqwest::{Response, Url};
 
 use crate::model::assemble::Bounds;
 use crate::model::connect::{self, Connections};
+use crate::model::intake::Intake;
 use crate::model::listing::{self, Listed};
 use crate::model::loose::{Object, Value};
 use crate::model::reading::{self, Reading, Stage};
 use crate::model::said::one_line;
 use crate::model::timers::{Late, Timeouts, Timers};
 use crate::model::{Ask, Delta, Fault, Model, Reply, overflow, usage};
-use crate::setup::Profile;
+use crate::setup::{Api, Profile};
 use crate::transcript::FaultClass;
 
 /// A key, which is shown to nobody.
@@ -58,7 +59,7 @@ impl fmt::Debug for ApiKey {
 /// Where requests go.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// The address before `/chat/completions`. A query in it goes with every request.
+    /// The address before `/chat/completions` or `/responses`. A query in it goes with every request.
     pub base_url: String,
     /// The key; without one no `Authorization` header is sent.
     pub api_key: Option<ApiKey>,
@@ -103,7 +104,7 @@ pub enum ClientError {
     Setup(#[source] reqwest::Error),
 }
 
-/// Speaks Chat Completions to one server.
+/// Speaks Chat Completions or Responses, whichever a model is asked in, to one server.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -293,9 +294,9 @@ impl Shared {
             maximum: maximum(&ask),
             window: ask.model.window,
         };
-        let size = ask.body.len();
+        let (size, api) = (ask.body.len(), ask.model.api);
         let timers = Timers::start(self.timeouts);
-        let mut sending = pin!(self.send(ask.body));
+        let mut sending = pin!(self.send(ask.body, api));
         let response = loop {
             if let Some(sent) = timers.wait(&mut sending).await {
                 break sent?;
@@ -306,7 +307,8 @@ impl Shared {
             }
         };
         if response.status().is_success() {
-            return Ok(Reading::new(response, timers, bounds));
+            let intake = Intake::new(api, bounds);
+            return Ok(Reading::new(response, timers, intake));
         }
         // Four bytes a token is few: only a request that is nearly full counts as long.
         let tokens = u64::try_from(size / 4).unwrap_or(u64::MAX);
@@ -314,7 +316,7 @@ impl Shared {
         Err(reading::failure(response, size, is_long, self.timeouts.bytes).await)
     }
 
-    async fn send(&self, body: Arc<[u8]>) -> Result<Response, Fault> {
+    async fn send(&self, body: Arc<[u8]>, spoken: Api) -> Result<Response, Fault> {
         let http = self.connections.get();
         let keyed = self.key.is_some() || self.headers.contains_key(AUTHORIZATION);
         let service = tower::service_fn(move |factory: HttpRequestFactory| {
@@ -336,6 +338,10 @@ impl Shared {
         let api = self.api.clone().with_http_service(service);
         let chat = api.chat().headers(self.headers.clone());
         let chat = chat.query(&self.query).map_err(|error| local(&error))?;
+        let chat = match spoken {
+            Api::Chat => chat,
+            Api::Responses => chat.path("/responses").map_err(|error| local(&error))?,
+        };
         // The service replaces the body, and hands the answer over as an error.
         let unread: Result<serde::de::IgnoredAny, _> = chat.create_byot(()).await;
         match unread {
@@ -362,6 +368,7 @@ fn maximum(ask: &Ask) -> Option<u64> {
         ask.model.profile.parameters.max_output_tokens.as_str(),
         "max_completion_tokens",
         "max_tokens",
+        "max_output_tokens",
     ];
     body.first(&names).and_then(Value::count)
 }

@@ -3,25 +3,70 @@
 //! It is the whole of what an answer means; `reading` adds the connection and its timers.
 
 use crate::model::assemble::{Assembler, Bounds, End, Progress};
+use crate::model::responses;
 use crate::model::stream::{Decoder, Event, TooLong};
 use crate::model::{Delta, Fault, Reply};
-use crate::setup::Model;
+use crate::setup::{Api, Model};
 use crate::transcript::FaultClass;
 
 /// An answer that is being taken in.
 #[derive(Debug)]
 pub(crate) struct Intake {
     decoder: Decoder,
-    assembler: Assembler,
+    assembling: Assembling,
     bounds: Bounds,
 }
 
+/// What puts the events of an answer together.
+#[derive(Debug)]
+enum Assembling {
+    Chat(Assembler),
+    Responses(responses::Assembler),
+}
+
+impl Assembling {
+    fn of(api: Api, bounds: Bounds) -> Self {
+        match api {
+            Api::Chat => Self::Chat(Assembler::within(bounds)),
+            Api::Responses => Self::Responses(responses::Assembler::within(bounds)),
+        }
+    }
+
+    fn take(&mut self, event: &Event, deltas: &mut Vec<Delta>) -> Progress {
+        match self {
+            Self::Chat(assembler) => assembler.take(event, deltas),
+            Self::Responses(assembler) => assembler.take(event, deltas),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Chat(assembler) => assembler.is_over(),
+            Self::Responses(assembler) => assembler.is_over(),
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        match self {
+            Self::Chat(assembler) => assembler.is_finished(),
+            Self::Responses(assembler) => assembler.is_finished(),
+        }
+    }
+
+    fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+        match self {
+            Self::Chat(assembler) => assembler.end(end, bounds, excerpt),
+            Self::Responses(assembler) => assembler.end(end, bounds, excerpt),
+        }
+    }
+}
+
 impl Intake {
-    /// Nothing of an answer yet.
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    /// Nothing of an answer yet, which will be one of this protocol.
+    pub(crate) fn new(api: Api, bounds: Bounds) -> Self {
         Self {
             decoder: Decoder::new(),
-            assembler: Assembler::within(bounds),
+            assembling: Assembling::of(api, bounds),
             bounds,
         }
     }
@@ -47,12 +92,12 @@ impl Intake {
 
     /// Whether nothing that may still come matters.
     pub(crate) fn is_over(&self) -> bool {
-        self.assembler.is_over()
+        self.assembling.is_over()
     }
 
     /// Whether the server gave a finish reason.
     pub(crate) fn is_finished(&self) -> bool {
-        self.assembler.is_finished()
+        self.assembling.is_finished()
     }
 
     /// Ends the body, appends what is worth telling, and judges what came. Nothing can be taken
@@ -65,14 +110,15 @@ impl Intake {
             tracing::debug!(lines = self.decoder.skipped(), "unusable lines in a reply");
         }
         let excerpt = self.decoder.excerpt();
-        let assembler = std::mem::take(&mut self.assembler);
-        assembler.end(end, self.bounds, &excerpt)
+        let nothing = Assembling::Chat(Assembler::default());
+        let assembling = std::mem::replace(&mut self.assembling, nothing);
+        assembling.end(end, self.bounds, &excerpt)
     }
 
     fn assemble(&mut self, events: &[Event], deltas: &mut Vec<Delta>) -> Progress {
         let mut progress = Progress::None;
         for event in events {
-            if !self.is_over() && self.assembler.take(event, deltas) == Progress::Made {
+            if !self.is_over() && self.assembling.take(event, deltas) == Progress::Made {
                 progress = Progress::Made;
             }
         }
@@ -89,10 +135,13 @@ pub fn read_reply<'a>(
     end: End,
 ) -> Result<Reply, Fault> {
     let mut deltas = Vec::new();
-    let mut intake = Intake::new(Bounds {
-        maximum: model.parameters.max_output_tokens,
-        window: model.window,
-    });
+    let mut intake = Intake::new(
+        model.api,
+        Bounds {
+            maximum: model.parameters.max_output_tokens,
+            window: model.window,
+        },
+    );
     for piece in pieces {
         intake.take(piece, &mut deltas)?;
         if intake.is_over() {

@@ -1,9 +1,9 @@
 //! The model: one request in, a stream of pieces out, and at its end a reply or a fault.
 //!
-//! [`Model`] is the seam; [`Client`] speaks Chat Completions to any server, [`Scripted`] answers
-//! from a list, and [`offline`] is a script behind a port of its own. A reply goes through `stream`
-//! (bytes to events), `assemble` (events to a [`Reply`]) and `ending` (was it whole?); what fails is
-//! given its class by `classify`.
+//! [`Model`] is the seam; [`Client`] speaks Chat Completions and Responses to any server,
+//! [`Scripted`] answers from a list, and [`offline`] is a script behind a port of its own. A reply
+//! goes through `stream` (bytes to events), `assemble` or `responses` (events to a [`Reply`]) and
+//! `ending` (was it whole?); what fails is given its class by `classify`.
 //!
 //! Nothing here asks twice, waits between attempts or records: that is decided by the step, on
 //! what is recorded. Nothing here knows a transcript.
@@ -21,6 +21,7 @@ mod said;
 mod limit;
 mod refused;
 mod classify;
+mod responses;
 mod intake;
 mod connect;
 mod client;

@@ -7,7 +7,7 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, LOCATION};
 use tokio::time::timeout;
 
-use crate::model::assemble::{Bounds, End, Progress};
+use crate::model::assemble::{End, Progress};
 use crate::model::classify::{self, Failure};
 use crate::model::intake::Intake;
 use crate::model::said::one_line;
@@ -42,11 +42,11 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Begins to read the body of an answer.
-    pub(crate) fn new(response: Response, timers: Timers, bounds: Bounds) -> Self {
+    pub(crate) fn new(response: Response, timers: Timers, intake: Intake) -> Self {
         Self {
             request: header(response.headers(), &["x-request-id", "request-id"]),
             response,
-            intake: Intake::new(bounds),
+            intake,
             timers,
         }
     }

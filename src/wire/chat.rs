@@ -288,7 +288,7 @@ pub fn is_object(text: &str) -> bool {
 }
 
 /// Writes a value as compact JSON.
-fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+pub(super) fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let written = serde_json::to_writer(&mut *out, value);
     if let Err(error) = written {
         // Strings, numbers and null always serialize into memory.
@@ -298,7 +298,7 @@ fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 }
 
 /// The members of a JSON object in their order, values exactly as they were.
-struct Members(Vec<(String, Box<RawValue>)>);
+pub(super) struct Members(pub(super) Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

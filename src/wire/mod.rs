@@ -10,6 +10,7 @@ pub mod offered;
 pub mod call;
 pub mod parameter;
 pub mod chat;
+pub mod responses;
 pub mod digest;
 pub mod judge;
 
@@ -64,14 +65,16 @@ impl<'a> Head<'a> {
     /// Its bytes, up to where the first message stands.
     pub fn bytes(&self) -> Vec<u8> {
         match self.model.api {
-            Api::Chat | Api::Responses => chat::head(self),
+            Api::Chat => chat::head(self),
+            Api::Responses => responses::head(self),
         }
     }
 
     /// Whether a comma stands between it and the first message.
     pub fn has_message(&self) -> bool {
         match self.model.api {
-            Api::Chat | Api::Responses => !self.instructions.is_empty(),
+            Api::Chat => !self.instructions.is_empty(),
+            Api::Responses => false,
         }
     }
 }
@@ -79,7 +82,8 @@ impl<'a> Head<'a> {
 /// Appends one message as this model reads it, without a comma.
 pub fn message(out: &mut Vec<u8>, message: &Message<'_>, model: &Model) {
     match model.api {
-        Api::Chat | Api::Responses => chat::message(out, message, &model.profile),
+        Api::Chat => chat::message(out, message, &model.profile),
+        Api::Responses => responses::message(out, message, &model.profile),
     }
 }
 

@@ -4,15 +4,19 @@ use crate::model::assemble::{Assembler, Bounds, End};
 use crate::model::intake::Intake;
 use crate::model::stream::Event;
 use crate::model::{Delta, Fault, Reply};
+use crate::setup::Api;
 use crate::transcript::FaultClass;
 
 /// What a body becomes that arrives in these pieces and ends like this.
 fn read(pieces: &[&[u8]], end: End) -> (Result<Reply, Fault>, Vec<Delta>) {
     let mut deltas = Vec::new();
-    let mut intake = Intake::new(Bounds {
-        maximum: Some(1000),
-        window: Some(8192),
-    });
+    let mut intake = Intake::new(
+        Api::Chat,
+        Bounds {
+            maximum: Some(1000),
+            window: Some(8192),
+        },
+    );
     for piece in pieces {
         intake.take(piece, &mut deltas).unwrap();
     }

@@ -3,7 +3,6 @@
 //! [`check`] plays a case: an agent with a real client asks a [`server`] that serves exact bytes, and
 //! what came of it is told in lines. However the bytes are cut, the same is recorded.
 
-mod sent;
 mod server;
 mod reply;
 mod ended;
@@ -14,6 +13,8 @@ mod transport;
 mod retries;
 mod overflow;
 mod usage;
+mod sent;
+mod responses;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -93,7 +94,12 @@ impl Played {
         let mut sent = Vec::new();
         for received in &self.received {
             let body = &received.body;
-            assert_eq!(oracle::pairing(body), Ok(()), "{what}");
+            let judged = if received.line.contains("/responses ") {
+                responses::judge(body)
+            } else {
+                oracle::pairing(body)
+            };
+            assert_eq!(judged, Ok(()), "{what}");
             sent.push(Digest::of(body));
         }
         let mut recorded = Vec::new();
