@@ -94,7 +94,7 @@ const CONDITIONS: [&str; 8] = [
 /// What a complete reply without calls announces, given the names of the tools that it could have
 /// called; `None` if it ends the work.
 pub fn announced(text: &str, tools: &[&str]) -> Option<Announcement> {
-    let text = text.trim_end();
+    let text = spoken(text);
     if tools.is_empty() || text.is_empty() {
         return None;
     }
@@ -106,6 +106,24 @@ pub fn announced(text: &str, tools: &[&str]) -> Option<Announcement> {
     let colon = block.is_none() && text.ends_with(':');
     let is_short = text.chars().count() <= LONG;
     (colon || is_short && is_about_to(&last)).then_some(Announcement::Work)
+}
+
+/// What a text says to its reader: without the thoughts before it that some servers leave in their
+/// tags. Thoughts that never end are all there is.
+pub fn spoken(text: &str) -> &str {
+    let mut text = text.trim();
+    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        while let Some(thoughts) = text.strip_prefix(open) {
+            text = thoughts
+                .split_once(close)
+                .map_or("", |(_, said)| said.trim());
+        }
+        // The beginning may be missing, where the request ended with it.
+        if text.ends_with(close) && !text.contains(open) {
+            text = "";
+        }
+    }
+    text
 }
 
 /// The text before the fenced block that ends it, and what stands in the block; the whole text if
@@ -192,7 +210,8 @@ fn is_call(text: &str, tools: &[&str]) -> bool {
         return is_json_call(&json, is_tool);
     }
     let last = bare.lines().next_back().unwrap_or_default().trim();
-    let tagged = last.starts_with("</")
+    let closed = last.starts_with("</") || last.starts_with('<') && last.contains("</");
+    let tagged = closed
         && tools.iter().any(|tool| {
             let tags = [
                 format!("<invoke name=\"{tool}\""),
@@ -296,6 +315,33 @@ mod tests {
         );
         let long = format!("{} I'll stay near it.", "It was changed. ".repeat(200));
         check(None, &[&long]);
+    }
+
+    #[test]
+    fn thoughts_in_tags_are_not_spoken() {
+        for (text, said) in [
+            ("Done.", "Done."),
+            ("<think>Let me see.</think>\n\nDone.", "Done."),
+            (
+                "<thinking>a</thinking><thinking>b</thinking> Done.",
+                "Done.",
+            ),
+            ("<think>I call it now", ""),
+            ("<think>a</think>\n", ""),
+            ("I call it now.\n</think>", ""),
+            (
+                "I took `<think>` out, and </think>",
+                "I took `<think>` out, and </think>",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(spoken(text), said, "{text}");
+        }
+        check(None, &["<think>Let me run the tests."]);
+        check(
+            Some(Announcement::Work),
+            &["<think>It failed.</think>Let me run the tests."],
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`next`] decides, the agent does. Retries, limits and reminders are decided here, so a run that
 //! is taken up again decides what it would have decided.
 
-use crate::announcement::Announcement;
+use crate::announcement::{self, Announcement};
 use crate::answer::{self, Unfit};
 use crate::compaction::hooks::{self, Question};
 use crate::compaction::{self, Plan};
@@ -263,7 +263,7 @@ fn judged(view: &View) -> Option<Judged> {
 /// What a complete reply without calls means.
 fn spoken(view: &View, entry: EntryId, response: &Response) -> Option<Judged> {
     let (ledger, policy) = (view.ledger(), view.policy()?);
-    if response.text.trim().is_empty() {
+    if announcement::spoken(&response.text).is_empty() {
         return Some(if ledger.empties > REMINDERS {
             Judged::Stop(Reason::Empty)
         } else {

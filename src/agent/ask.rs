@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::agent::{Agent, AgentError, Progress, look, untaken};
-use crate::exchange::{Response, ResponseTime};
+use crate::exchange::{Ending, Response, ResponseTime, ToolCall};
 use crate::id::EntryId;
 use crate::model::{self, Delta, Reply};
 use crate::record::{Recorder, Stopwatch};
 use crate::setup::Setup;
 use crate::step::{self, Ask};
+use crate::tools::clip;
 use crate::transcript::jsonl;
 use crate::transcript::{Event, Fault, FaultClass, Note, Purpose, Request, Speaker, User};
 use crate::view::View;
@@ -74,23 +75,20 @@ impl Agent {
         let sent = self.send(recorder, request, &ask.purpose, body, &watch);
         match cancel.run_until_cancelled(sent.instrument(span)).await {
             Some(Answer::Reply(reply, first)) => {
-                let response = reply.answers(
+                let mut response = reply.answers(
                     request,
                     ResponseTime {
                         first,
                         all: watch.ms(),
                     },
                 );
-                if fits_a_line(&response) {
-                    let response = self.record(recorder, Event::Response(response))?;
-                    if let Some(text) = doubt(recorder.view(), response) {
-                        tracing::warn!(response = response.0, "{text}");
-                        self.record(recorder, Event::Note(Note::Warning { text }))?;
-                    }
-                    return Ok(());
+                let lost = shortened(&mut response);
+                let response = self.record(recorder, Event::Response(response))?;
+                for text in lost.into_iter().chain(doubt(recorder.view(), response)) {
+                    tracing::warn!(response = response.0, "{text}");
+                    self.record(recorder, Event::Note(Note::Warning { text }))?;
                 }
-                let fault = model::Fault::new(FaultClass::Permanent, "the reply is too long");
-                self.fault(recorder, request, fault)
+                Ok(())
             }
             Some(Answer::Fault(fault)) => {
                 let parameter = fault.parameter.clone();
@@ -267,15 +265,43 @@ impl Agent {
 
 /// Whether a response can be recorded: no line we write is longer than the format allows.
 fn fits_a_line(response: &Response) -> bool {
-    let calls = response
-        .calls
-        .iter()
-        .map(|call| call.arguments.len() + call.name.len());
-    let raw = response.text.len() + calls.sum::<usize>();
     // A character takes at most six bytes as JSON, so most replies need not be measured.
     let most = jsonl::LINE_WRITTEN - 4096;
-    (raw * 6 < most && response.reasoning.is_empty())
+    (size(response) * 6 < most && response.reasoning.is_empty())
         || serde_json::to_vec(response).is_ok_and(|json| json.len() < most)
+}
+
+/// The bytes of text and calls in a response.
+fn size(response: &Response) -> usize {
+    let extra = |call: &ToolCall| call.extra.as_ref().map_or(0, String::len);
+    let id = |call: &ToolCall| call.provider_id.as_ref().map_or(0, String::len);
+    let calls = response.calls.iter();
+    let calls = calls.map(|it| 64 + it.arguments.len() + it.name.len() + id(it) + extra(it));
+    response.text.len() + calls.sum::<usize>()
+}
+
+/// Makes a response that cannot be recorded one that was cut, and keeps its beginning: the model is
+/// told, and nothing of it runs. Returns what is said of that.
+fn shortened(response: &mut Response) -> Option<String> {
+    if fits_a_line(response) {
+        return None;
+    }
+    let bytes = size(response) as u64;
+    let keep = |text: &mut String, chars: usize| text.truncate(clip::first(text, chars).len());
+    keep(&mut response.text, 100_000);
+    response.reasoning.clear();
+    response.calls.truncate(1000);
+    for call in &mut response.calls {
+        keep(&mut call.name, 80);
+        keep(&mut call.arguments, 200);
+        (call.provider_id, call.extra) = (None, None);
+    }
+    response.ending = Ending::Cut;
+    Some(format!(
+        "the reply has {} bytes, too many to be recorded: its beginning was kept, and no call of it \
+         runs",
+        grouped(bytes)
+    ))
 }
 
 /// What comes of a request.

@@ -3,6 +3,8 @@
 //! Neighbouring calls that only read run at the same time; a call with an effect waits for all
 //! before it and holds all after it, and its `started` entry is durable before it begins.
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt as _;
 use futures::stream;
 use tokio_util::sync::CancellationToken;
@@ -11,9 +13,9 @@ use tracing::Instrument as _;
 use crate::agent::{Agent, AgentError};
 use crate::exchange::{Clipped, Effect, Ending, Status, ToolResult, ToolSpec};
 use crate::hands::{self, Order};
-use crate::id::{CallId, Digest};
+use crate::id::{CallId, Digest, EntryId};
 use crate::record::Recorder;
-use crate::tools::{Call, Outcome, Place, clip, scope};
+use crate::tools::{Call, Outcome, Place, clip, is_malformed, scope};
 use crate::transcript::{Event, Reason, Started};
 use crate::view::View;
 use crate::words;
@@ -33,9 +35,10 @@ impl Agent {
         calls: &[CallId],
         cancel: &CancellationToken,
     ) -> Result<(), AgentError> {
+        let malformed = malformed(recorder.view(), calls);
         let mut rest = calls;
         while let Some(first) = rest.first() {
-            let checked = self.check(recorder.view(), *first);
+            let checked = self.check(recorder.view(), *first, &malformed);
             let ready = match checked {
                 Ok(ready) => ready,
                 Err(outcome) => {
@@ -54,7 +57,7 @@ impl Agent {
             }
             let reading: Vec<Ready> = std::iter::once(ready)
                 .chain(rest[1..].iter().map_while(|call| {
-                    let ready = self.check(recorder.view(), *call).ok()?;
+                    let ready = self.check(recorder.view(), *call, &malformed).ok()?;
                     (effect(recorder.view(), &ready.name) == Effect::Reads).then_some(ready)
                 }))
                 .collect();
@@ -171,7 +174,12 @@ impl Agent {
 
     /// Whether a call may run; else what is answered. A call runs only if its reply is complete,
     /// every call of the reply has arguments that parse, and its own name and arguments fit.
-    fn check(&self, view: &View, id: CallId) -> Result<Ready, Box<Outcome>> {
+    fn check(
+        &self,
+        view: &View,
+        id: CallId,
+        malformed: &BTreeSet<EntryId>,
+    ) -> Result<Ready, Box<Outcome>> {
         let error = |text: String| Err(Box::new(Outcome::error(text)));
         if view.working().started.contains(&id) {
             // It may have run already, and is not run twice.
@@ -194,10 +202,11 @@ impl Agent {
             return error(words::too_many_calls(limit));
         }
         let checked = self.toolbox.check(&call.name, &call.arguments);
-        let malformed = response.calls.iter().any(|call| !parses(&call.arguments));
         match checked {
             Err(why) => error(why),
-            Ok(_) if malformed => error(words::NEIGHBOUR_MALFORMED.to_owned()),
+            Ok(_) if malformed.contains(&id.response) => {
+                error(words::NEIGHBOUR_MALFORMED.to_owned())
+            }
             Ok(arguments) => Ok(Ready {
                 id,
                 name: call.name.clone(),
@@ -274,10 +283,15 @@ fn spec<'a>(view: &'a View, name: &str) -> Option<&'a ToolSpec> {
     specs.iter().find(|spec| spec.name == name)
 }
 
-/// Whether the arguments of a call are JSON at all. None at all are those of a tool without
-/// parameters.
-fn parses(arguments: &str) -> bool {
-    arguments.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
+/// Of the responses of these calls, those in which some call has arguments that are not JSON.
+fn malformed(view: &View, calls: &[CallId]) -> BTreeSet<EntryId> {
+    let mut responses: BTreeSet<EntryId> = calls.iter().map(|call| call.response).collect();
+    responses.retain(|entry| {
+        let response = view.response(*entry);
+        let mut calls = response.iter().flat_map(|response| &response.calls);
+        calls.any(|call| is_malformed(&call.arguments))
+    });
+    responses
 }
 
 /// Clips a result further whose characters take more tokens than plain ones do.

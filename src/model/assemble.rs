@@ -86,11 +86,26 @@ pub(crate) struct Assembler {
     odd: Option<String>,
     kept: usize,
     used: bool,
-    /// Whether an object came of which a part is missing.
-    broken: bool,
+    /// What could not be read, and what could not be read behind a finish reason.
+    gap: Gap,
+    late_gap: Gap,
     /// The bytes of text and thoughts so far, and how many there may be.
     text: usize,
     text_max: Option<usize>,
+}
+
+/// What an event may have held that could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    /// There was none.
+    #[default]
+    None,
+    /// A line that is none of a stream.
+    Line,
+    /// Perhaps text, perhaps a piece of a call.
+    Something,
+    /// A piece of a call.
+    Call,
 }
 
 /// Whether events brought the reply further.
@@ -119,7 +134,11 @@ impl Assembler {
             self.whole = Whole::Unsaid;
         }
         let text = event.data.trim();
-        let (values, rest) = Value::sequence(text);
+        let (values, rest) = if event.skipped {
+            (Vec::new(), text)
+        } else {
+            Value::sequence(text)
+        };
         if event.name == "error" && text != "[DONE]" {
             self.fail(text);
             return Progress::None;
@@ -134,8 +153,18 @@ impl Assembler {
         }
         if rest.starts_with("[DONE]") {
             self.whole = Whole::Marked;
-        } else if !finished && self.whole == Whole::Unsaid {
-            self.broken |= rest.starts_with('{') || rest.starts_with("[{");
+        } else if event.skipped || rest.starts_with('{') || rest.starts_with("[{") {
+            let is_call = rest.contains("tool_call") || rest.contains("function_call");
+            let gap = match (event.skipped, is_call) {
+                (true, _) => Gap::Line,
+                (false, false) => Gap::Something,
+                (false, true) => Gap::Call,
+            };
+            self.late_gap = self.late_gap.max(gap);
+        }
+        if self.kept > before || !finished && self.whole == Whole::Unsaid {
+            // Behind a finish reason that stands, nothing is missing.
+            self.gap = self.gap.max(std::mem::take(&mut self.late_gap));
         }
         let told = deltas.get(told..).unwrap_or_default();
         self.text += told.iter().map(text_bytes).sum::<usize>();
@@ -213,7 +242,12 @@ impl Assembler {
             Verdict::Ended(ending) => {
                 self.reply.ending = ending;
                 self.reply.calls = self.calls.finish();
-                if self.broken && !self.reply.calls.is_empty() {
+                let is_lost = match self.gap {
+                    Gap::None => false,
+                    Gap::Line | Gap::Something => !self.reply.calls.is_empty(),
+                    Gap::Call => true,
+                };
+                if is_lost {
                     // What is missing may have been a part of a call.
                     let message = "an event of a reply with calls could not be read";
                     return Err(Fault::new(FaultClass::Torn, message));
@@ -241,7 +275,7 @@ impl Assembler {
             End::Stalled(message) => Fault::new(FaultClass::Stall, message),
             End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
             End::Lost(message) => Fault::new(FaultClass::Transport, message),
-            End::Closed if begun || self.broken => {
+            End::Closed if begun || self.gap > Gap::Line => {
                 let message = "the connection was closed before the reply was whole";
                 Fault::new(FaultClass::Torn, message)
             }

@@ -7,6 +7,9 @@
 use crate::exchange::ToolCall;
 use crate::model::loose::{Object, Text, Value};
 
+/// The index under which an old-style `function_call` stands.
+const FUNCTION: u64 = u64::MAX;
+
 /// The calls so far.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Vec<Call>);
@@ -23,6 +26,9 @@ struct Call {
     damaged: bool,
     /// Members that are none of ours, as exact text.
     extra: Vec<(String, String)>,
+    /// Where the call stands that a piece without a name would have continued, had its id not been
+    /// another one.
+    behind: Option<usize>,
 }
 
 /// What a piece of a call says.
@@ -71,12 +77,27 @@ impl Calls {
         let mut piece = Piece::default();
         piece.function(function);
         // The one call there is stands under an index of its own.
-        piece.index = Some(u64::MAX);
+        piece.index = Some(FUNCTION);
         self.piece(piece, Arrival::Pieces, damaged, begun)
     }
 
     /// The calls, in the order in which they began.
-    pub(crate) fn finish(self) -> Vec<ToolCall> {
+    pub(crate) fn finish(mut self) -> Vec<ToolCall> {
+        // Arguments that came under another id, and under no name, may be those of the call before:
+        // without them it is not what the model meant.
+        let astray = self.0.iter().filter(|call| call.is_astray());
+        let robbed: Vec<usize> = astray.filter_map(|call| call.behind).collect();
+        for place in robbed {
+            if let Some(call) = self.0.get_mut(place) {
+                call.damaged |= call.arguments.trim().is_empty();
+            }
+        }
+        // Beside calls of today, one in the old style only repeats.
+        let is_old = |call: &Call| call.index == Some(FUNCTION);
+        let calls = self.0.iter();
+        if calls.clone().any(is_old) && !calls.clone().all(is_old) {
+            self.0.retain(|call| !is_old(call));
+        }
         self.0.into_iter().map(Call::finish).collect()
     }
 
@@ -92,7 +113,15 @@ impl Calls {
             Arrival::Whole => None,
         };
         let place = found.unwrap_or_else(|| {
-            self.0.push(Call::default());
+            let behind = match (arrival, piece.index) {
+                (Arrival::Whole, _) => None,
+                (Arrival::Pieces, None) => self.0.len().checked_sub(1),
+                (Arrival::Pieces, index) => self.0.iter().rposition(|call| call.index == index),
+            };
+            self.0.push(Call {
+                behind,
+                ..Call::default()
+            });
             self.0.len() - 1
         });
         let Some(call) = self.0.get_mut(place) else {
@@ -147,6 +176,8 @@ impl Call {
         self.id = self.id.take().or(id);
         self.index = index.or(self.index);
         self.kind = self.kind.take().or(kind);
+        // Two names under one id are two calls in one, and neither is known.
+        self.damaged |= !self.name.is_empty() && name.as_ref().is_some_and(|it| *it != self.name);
         // A name comes at once, though perhaps with every piece.
         if let Some(name) = name.filter(|_| self.name.is_empty()) {
             kept += name.len();
@@ -167,20 +198,22 @@ impl Call {
         kept
     }
 
-    /// Whether a piece with the same index but another name, after arguments, is another call.
+    /// Whether a piece with the same index but another name is another call.
     fn ends_before(&self, piece: &Piece) -> bool {
-        let renamed = piece
-            .name
-            .as_ref()
-            .is_some_and(|name| !self.name.is_empty() && *name != self.name);
-        renamed && !self.arguments.is_empty()
+        let name = piece.name.as_ref();
+        name.is_some_and(|name| !self.name.is_empty() && *name != self.name)
     }
 
-    /// Whether a piece that repeats the name continues this call: its arguments are open.
+    /// Whether a piece that repeats the name continues this call: its arguments are not whole.
     fn goes_on(&self, piece: &Piece) -> bool {
         let open = serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments)
             .is_err_and(|error| error.is_eof());
-        open && !self.arguments.is_empty() && piece.name.as_ref() == Some(&self.name)
+        open && piece.name.as_ref() == Some(&self.name)
+    }
+
+    /// Whether it has arguments and no name.
+    fn is_astray(&self) -> bool {
+        self.name.is_empty() && !self.arguments.trim().is_empty()
     }
 
     fn finish(self) -> ToolCall {
@@ -238,131 +271,5 @@ impl Piece {
                 damaged: false,
             })
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Takes one `tool_calls` array after the other and shows `id name arguments extra`.
-    fn check(arrival: Arrival, arrays: &[&str], expected: &[&str]) {
-        let (mut calls, mut begun) = (Calls::default(), Vec::new());
-        for array in arrays {
-            let (values, rest) = Value::sequence(array);
-            assert_eq!(rest, "", "{array}");
-            calls.take(&values[0].array().unwrap(), arrival, false, &mut begun);
-        }
-        let shown: Vec<String> = calls
-            .finish()
-            .into_iter()
-            .map(|call| {
-                let id = call.provider_id.unwrap_or_else(|| "-".to_owned());
-                let extra = call.extra.map(|extra| format!(" {extra}"));
-                let extra = extra.unwrap_or_default();
-                format!("{id} {} {}{extra}", call.name, call.arguments)
-            })
-            .collect();
-        assert_eq!(shown, expected, "{arrays:?}");
-        assert!(begun.len() <= shown.len(), "{begun:?}");
-    }
-
-    #[test]
-    fn pieces_find_their_call() {
-        let pieces = Arrival::Pieces;
-        // As OpenAI does it, two calls interleaved.
-        check(
-            pieces,
-            &[
-                r#"[{"index":0,"id":"a","type":"function","function":{"name":"Read","arguments":""}}]"#,
-                r#"[{"index":1,"id":"b","function":{"name":"Grep","arguments":"{"}}]"#,
-                r#"[{"index":0,"function":{"arguments":"{\"x\""}}]"#,
-                r#"[{"index":1,"function":{"arguments":"}"}},{"index":0,"function":{"arguments":":1}"}}]"#,
-            ],
-            &[r#"a Read {"x":1}"#, "b Grep {}"],
-        );
-        // The id and the name with every piece; no index.
-        check(
-            pieces,
-            &[
-                r#"[{"id":"a","function":{"name":"Read","arguments":"{"}}]"#,
-                r#"[{"id":"b","function":{"name":"Read","arguments":"{"}}]"#,
-                r#"[{"id":"a","function":{"name":"Read","arguments":"}"}}]"#,
-                r#"[{"id":"b","index":null,"function":{"name":"Read","arguments":"}"}}]"#,
-            ],
-            &["a Read {}", "b Read {}"],
-        );
-        // The same index for every call, but another id.
-        check(
-            pieces,
-            &[
-                r#"[{"index":0,"id":"a","function":{"name":"Read","arguments":"{}"}}]"#,
-                r#"[{"index":0,"id":"b","function":{"name":"Read","arguments":"{"}}]"#,
-                r#"[{"index":0,"function":{"arguments":"}"}}]"#,
-            ],
-            &["a Read {}", "b Read {}"],
-        );
-        // An index alone; an index as a key; the id late or empty.
-        check(
-            pieces,
-            &[
-                r#"[{"index":7,"function":{"name":"Read","arguments":"{"}},{"index":3,"id":"","function":{"name":"Grep"}}]"#,
-                r#"[{"index":7,"id":"a","function":{"arguments":"}"}}]"#,
-            ],
-            &["a Read {}", "- Grep "],
-        );
-        // Neither id nor index: a name begins a call, unless the last is open.
-        check(
-            pieces,
-            &[
-                r#"[{"function":{"name":"Read","arguments":"{"}}]"#,
-                r#"[{"function":{"name":"Read","arguments":"}"}}]"#,
-                r#"[{"function":{"name":"Read","arguments":"{}"}},{"function":{"name":"Grep","arguments":""}}]"#,
-                r#"[{"function":{"arguments":"{}"}}]"#,
-            ],
-            &["- Read {}", "- Read {}", "- Grep {}"],
-        );
-    }
-
-    #[test]
-    fn odd_calls_are_taken_as_they_are() {
-        let whole = Arrival::Whole;
-        check(
-            whole,
-            &[
-                r#"[{"id":"a","function":{"name":"Read","arguments":{"x": 1.0}}},{"id":"a","function":{"name":"Read","arguments":null}}]"#,
-            ],
-            &[r#"a Read {"x": 1.0}"#, "a Read "],
-        );
-        check(
-            whole,
-            &[
-                r#"[{"id":"a","type":"custom","custom":{"name":"Patch","input":"x"}},{"id":1,"type":"retrieval","function":{"name":"Bash","arguments":"{}"}},"x"]"#,
-            ],
-            &[
-                r#"a custom:Patch  {"custom":{"name":"Patch","input":"x"}}"#,
-                "- retrieval:Bash {}",
-            ],
-        );
-        check(
-            whole,
-            &[
-                r#"[{"id":"a","extra_content":{"google": {"thought_signature":"Zm/="}},"n":1e0,"z":null,"function":{"name":" ","arguments":"{}"}}]"#,
-            ],
-            &[r#"a  {} {"extra_content":{"google": {"thought_signature":"Zm/="}},"n":1e0}"#],
-        );
-    }
-
-    #[test]
-    fn arguments_that_are_no_text_are_malformed() {
-        let (mut calls, mut begun) = (Calls::default(), Vec::new());
-        let array = r#"[{"function":{"name":"Read","arguments":"{\"a\":\"\ud800\"}"}}]"#;
-        let (values, _) = Value::sequence(array);
-        let items = values[0].array().unwrap();
-        calls.take(&items, Arrival::Whole, false, &mut begun);
-        let call = &calls.finish()[0];
-        assert_eq!(call.arguments, "{\"a\":\"\u{fffd}\"}\u{fffd}");
-        assert!(serde_json::from_str::<serde_json::Value>(&call.arguments).is_err());
-        assert_eq!(begun, ["Read"]);
     }
 }

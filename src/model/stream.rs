@@ -23,6 +23,8 @@ pub(crate) struct Event {
     pub(crate) data: String,
     /// Whether its bytes were no UTF-8; U+FFFD stands for what was none.
     pub(crate) damaged: bool,
+    /// Whether it is a line that is none of a stream, but looks like a part of a reply.
+    pub(crate) skipped: bool,
 }
 
 /// An event, or a plain document, is longer than it may be.
@@ -163,7 +165,13 @@ impl Decoder {
             b"" | b"id" | b"retry" => {}
             b"error" => events.extend(event(b"error", value)),
             _ if line.starts_with(b"{") => events.extend(event(b"", line)),
-            _ => self.skipped += 1,
+            _ => {
+                self.skipped += 1;
+                if line.windows(9).any(|part| part == b"\"choices\"") {
+                    let skipped = true;
+                    events.extend(event(b"", line).map(|event| Event { skipped, ..event }));
+                }
+            }
         }
     }
 
@@ -202,6 +210,7 @@ fn event(name: &[u8], data: &[u8]) -> Option<Event> {
         name: String::from_utf8_lossy(name).into_owned(),
         damaged: matches!(text, std::borrow::Cow::Owned(_)),
         data: text.into_owned(),
+        skipped: false,
     })
 }
 

@@ -6,8 +6,10 @@ use crate::model::loose::{Object, Value};
 
 /// The members that hold reasoning as text.
 const FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
-/// The member that holds opaque items.
-const ITEMS: &str = "reasoning_details";
+/// The members that hold lists of opaque items.
+const LISTS: [&str; 2] = ["reasoning_details", "thinking_blocks"];
+/// The members of an item that hold its text.
+const TEXTS: [&str; 3] = ["text", "summary", "thinking"];
 
 /// The reasoning so far.
 #[derive(Debug, Default)]
@@ -28,12 +30,17 @@ impl Thoughts {
                 }
             }
         }
-        let mut new = Vec::new();
-        let items = message.get(ITEMS).and_then(Value::array);
-        for item in items.into_iter().flatten() {
-            kept += self.item(item, &mut new);
+        for list in LISTS {
+            let mut new = Vec::new();
+            let items = message.get(list).and_then(Value::array);
+            for (place, item) in items.into_iter().flatten().enumerate() {
+                kept += self.item(Some(list), place, item, &mut new);
+            }
+            if told.is_empty() {
+                told = new;
+            }
         }
-        deltas.extend(if told.is_empty() { new } else { told });
+        deltas.extend(told);
         kept
     }
 
@@ -50,7 +57,11 @@ impl Thoughts {
         };
         if text.is_empty() {
             let opaque = value.object().is_some_and(|object| !object.is_empty());
-            return if opaque { self.item(value, deltas) } else { 0 };
+            return if opaque {
+                self.item(None, 0, value, deltas)
+            } else {
+                0
+            };
         }
         let kept = text.len();
         let known = self.0.iter_mut().find_map(|block| match block {
@@ -68,19 +79,33 @@ impl Thoughts {
         kept
     }
 
-    /// Takes an opaque item. Pieces of one text become one item again.
-    fn item(&mut self, item: Value<'_>, deltas: &mut Vec<Delta>) -> usize {
+    /// Takes the opaque item at this place of a list, or one by itself. Pieces of one text become
+    /// one item again.
+    fn item(
+        &mut self,
+        list: Option<&str>,
+        place: usize,
+        item: Value<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> usize {
         let object = item.object().unwrap_or_default();
-        if let Some(text) = object.first(&["text", "summary"]).and_then(Value::text) {
+        if let Some(text) = object.first(&TEXTS).and_then(Value::text) {
             tell(deltas, Delta::Reasoning, text.text);
         }
-        if let Some(Reasoning::Raw { raw, .. }) = self.0.last_mut()
-            && let Some(joined) = joined(raw, &object)
+        let newest = self.0.iter_mut().rev().find_map(|block| match block {
+            Reasoning::Raw { raw, field, .. } if field.as_deref() == list => Some(raw),
+            Reasoning::Raw { .. } | Reasoning::Text { .. } => None,
+        });
+        if let Some(raw) = newest
+            && let Some(joined) = joined(raw, place, &object)
         {
             *raw = joined;
         } else {
-            let raw = item.raw().to_owned();
-            self.0.push(Reasoning::raw(raw));
+            self.0.push(Reasoning::Raw {
+                raw: item.raw().to_owned(),
+                field: list.map(str::to_owned),
+                after: None,
+            });
         }
         item.raw().len()
     }
@@ -120,18 +145,20 @@ fn parts_text(value: Value<'_>) -> String {
     texts.map(|text| text.text).collect()
 }
 
-/// One item from two if the second continues the text of the first: both are text of the same
-/// type and index, and the first is not closed by a signature.
-fn joined(raw: &str, next: &Object<'_>) -> Option<String> {
+/// One item from two if the second, at this place of its list, continues the text of the first: both
+/// are text of the same type and index, and the first is not closed by a signature. Without an
+/// index, only the first of a list can continue what came before.
+fn joined(raw: &str, place: usize, next: &Object<'_>) -> Option<String> {
     let first = Object::read(raw)?;
-    let same = |name: &str| first.get(name).is_some() && first.get(name) == next.get(name);
-    let is_text = next.word("type")?.starts_with("reasoning.");
-    if !is_text || !same("type") || !same("index") || first.get("signature").is_some() {
+    let same = |name: &str| first.get(name) == next.get(name);
+    let indexed = place == 0 || first.get("index").is_some();
+    let kind = next.word("type")?;
+    let is_text = kind == "thinking" || kind.starts_with("reasoning.");
+    let closed = first.word("signature").is_some();
+    if !is_text || !indexed || !same("type") || !same("index") || closed {
         return None;
     }
-    let key = ["text", "summary"]
-        .into_iter()
-        .find(|key| first.get(key).is_some())?;
+    let key = TEXTS.into_iter().find(|key| first.get(key).is_some())?;
     let mut text = first.get(key)?.text()?.text;
     if let Some(more) = next.get(key) {
         text.push_str(&more.text()?.text);

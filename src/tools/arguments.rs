@@ -12,32 +12,67 @@ use serde_json::{Map, Number, Value};
 /// The longest text of arguments, in bytes.
 const LONGEST: usize = 4 << 20;
 
+/// All numbers that are taken lie between these two: they are those of 64-bit integers.
+const BETWEEN: (f64, f64) = (-9_223_372_036_854_775_808.0, 18_446_744_073_709_551_616.0);
+
 /// How deep arrays and objects may be nested.
 const DEEPEST: usize = 64;
 
+/// Why a text holds no arguments, in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// It cannot be read as JSON, or not in one way only: nobody knows what was meant.
+    Malformed(String),
+    /// It is JSON, but no object.
+    NoObject(String),
+}
+
+impl Wrong {
+    /// What is wrong.
+    pub(super) fn into_words(self) -> String {
+        match self {
+            Self::Malformed(words) | Self::NoObject(words) => words,
+        }
+    }
+}
+
+/// Whether no call of a reply may run in which one has these arguments: they are not JSON that can
+/// be read in one way only.
+pub(crate) fn is_malformed(text: &str) -> bool {
+    !is_blank(text) && matches!(decode(text), Err(Wrong::Malformed(_)))
+}
+
+/// Whether there is nothing but what JSON takes for white space.
+pub(super) fn is_blank(text: &str) -> bool {
+    trim(text).is_empty()
+}
+
+/// The text without JSON's white space around it, which is less than Unicode's.
+fn trim(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\r'])
+}
+
 /// The arguments in this text: the JSON text to run, and its value.
-///
-/// `Err` says what is wrong, for the model.
-pub(super) fn decode(text: &str) -> Result<(Cow<'_, str>, Value), String> {
-    let (text, value) = (text.trim(), parse(text.trim())?);
-    match value {
-        Value::Object(_) => Ok((Cow::Borrowed(text), value)),
+pub(super) fn decode(text: &str) -> Result<(Cow<'_, str>, Value), Wrong> {
+    let text = trim(text);
+    let no_object =
+        |what: &str| Wrong::NoObject(format!("the arguments must be one JSON object, not {what}"));
+    match parse(text).map_err(Wrong::Malformed)? {
+        value @ Value::Object(_) => Ok((Cow::Borrowed(text), value)),
         Value::String(inner) => {
-            let value = parse(inner.trim())
-                .map_err(|error| format!("{error} (in the string that the arguments are)"))?;
+            let value = parse(trim(&inner)).map_err(|error| {
+                Wrong::Malformed(format!("{error} (in the string that the arguments are)"))
+            })?;
             if value.is_object() {
-                Ok((Cow::Owned(inner.trim().to_owned()), value))
+                Ok((Cow::Owned(trim(&inner).to_owned()), value))
             } else {
-                Err(format!(
-                    "the arguments must be one JSON object, not a string that holds {}",
-                    kind(&value)
-                ))
+                let what = kind(&value);
+                Err(no_object(&format!("a string that holds {what}")))
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err(format!(
-            "the arguments must be one JSON object, not {}",
-            kind(&value)
-        )),
+        value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
+            Err(no_object(kind(&value)))
+        }
     }
 }
 
@@ -119,7 +154,9 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        let number = Number::from_f64(value).ok_or_else(|| E::custom("number out of range"))?;
+        // An integer too large for one would come as a float, and as another number.
+        let number = Number::from_f64(value).filter(|_| BETWEEN.0 < value && value < BETWEEN.1);
+        let number = number.ok_or_else(|| E::custom("number out of range"))?;
         Ok(Value::Number(number))
     }
 

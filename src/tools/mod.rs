@@ -48,6 +48,7 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 
+pub(crate) use self::arguments::is_malformed;
 pub use self::compact::Compact;
 pub use self::outcome::Outcome;
 pub use self::recall::Recall;

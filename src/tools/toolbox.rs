@@ -167,7 +167,7 @@ impl Toolbox {
         let held = self
             .held(name)
             .ok_or_else(|| self.unknown_for_model(name))?;
-        if arguments.trim().is_empty() {
+        if arguments::is_blank(arguments) {
             return match held.required() {
                 names if names.is_empty() => Ok("{}".to_owned()),
                 names => Err(format!(
@@ -177,7 +177,8 @@ impl Toolbox {
             };
         }
         let fault = |what: String| format!("The call of {name} did not run: {what}.");
-        let (text, value) = arguments::decode(arguments).map_err(fault)?;
+        let decoded = arguments::decode(arguments);
+        let (text, value) = decoded.map_err(|wrong| fault(wrong.into_words()))?;
         held.judge(&value).map_err(fault)?;
         Ok(text.into_owned())
     }

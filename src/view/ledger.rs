@@ -374,7 +374,8 @@ impl Ledger {
             self.before_round = self.since_end;
             self.recoveries = 0;
             self.repairs = 0;
-            let empty = response.text.trim().is_empty() && response.calls.is_empty();
+            let silent = announcement::spoken(&response.text).is_empty();
+            let empty = silent && response.calls.is_empty();
             let complete = response.ending == Ending::Complete;
             self.empties = if empty && complete {
                 self.empties + 1

@@ -1,4 +1,5 @@
 //! The parts of the model's edge together.
 
+mod calls;
 mod client;
 mod replies;

@@ -9,11 +9,14 @@ mod ended;
 mod stream;
 mod shape;
 mod words;
+mod calls;
+mod answered;
+mod reasoning;
+mod sent;
 mod transport;
 mod retries;
-mod overflow;
 mod usage;
-mod sent;
+mod overflow;
 mod responses;
 
 use std::fmt::Write as _;
