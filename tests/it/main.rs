@@ -19,6 +19,8 @@ mod overflow;
 #[cfg(test)]
 mod edge;
 #[cfg(test)]
+mod generated;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod oracle;
