@@ -3,55 +3,13 @@
 # both of them recorded against each other. README.md beside this file says more.
 set -euo pipefail
 
-version=1.43.0
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-root="$(cd "$here/../.." && pwd)"
-cd "$root"
-
-for program in node npm; do
-    if ! command -v "$program" >/dev/null; then
-        printf 'aimock.sh: %s is not installed\n' "$program" >&2
-        exit 2
-    fi
-done
-
-if [ -z "${UNDERTEXT:-}" ]; then
-    cargo build --quiet
-    UNDERTEXT="${CARGO_TARGET_DIR:-$root/target}/debug/undertext"
-fi
-
-# The server, once for all runs.
-server_dir="${CARGO_TARGET_DIR:-$root/target}/conformance/aimock-$version"
-server="$server_dir/node_modules/@copilotkit/aimock/dist/cli.js"
-if [ ! -f "$server" ]; then
-    mkdir -p "$server_dir"
-    npm install --prefix "$server_dir" --ignore-scripts --no-audit --no-fund --loglevel=error \
-        "@copilotkit/aimock@$version"
-fi
-
-scratch="$(mktemp -d)"
-server_pid=
-finish() {
-    if [ -n "$server_pid" ]; then
-        kill "$server_pid" 2>/dev/null || true
-        for _ in $(seq 50); do
-            kill -0 "$server_pid" 2>/dev/null || break
-            sleep 0.1
-        done
-        kill -KILL "$server_pid" 2>/dev/null || true
-        wait "$server_pid" 2>/dev/null || true
-    fi
-    if [ -n "${KEEP:-}" ]; then
-        printf 'kept: %s\n' "$scratch"
-    else
-        rm -rf "$scratch"
-    fi
-}
-trap finish EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/serve.sh"
+serve_aimock "$here/aimock.json"
+url="$aimock"
 
 # A task that is small, with results that are long.
 workspace="$scratch/workspace"
-mkdir -p "$workspace/logs" "$workspace/notes" "$scratch/home"
+mkdir -p "$workspace/logs" "$workspace/notes"
 printf 'item,pieces,price\nbolt,30,5\nnut,12,3\n' >"$workspace/stock.csv"
 cat >"$workspace/total.sh" <<'SH'
 # Says how many pieces are in stock.
@@ -73,29 +31,6 @@ for part in 1 2 3 4 5 6 7; do
         seq -f "n$part-%03g: a line that says little and is long enough to be put away" 1 80
     } >"$workspace/notes/part-$part.txt"
 done
-
-# The system chooses the port; the server's own log names it.
-node "$server" --port 0 --host 127.0.0.1 --fixtures "$here/aimock.json" --validate-on-load --strict \
-    >"$scratch/server.log" 2>&1 &
-server_pid=$!
-url=
-for _ in $(seq 100); do
-    url="$(sed -n 's|.*listening on \(http://127\.0\.0\.1:[0-9]*\).*|\1|p' "$scratch/server.log")"
-    if [ -n "$url" ] || ! kill -0 "$server_pid" 2>/dev/null; then
-        break
-    fi
-    sleep 0.1
-done
-if [ -z "$url" ]; then
-    printf 'aimock.sh: the server did not start\n' >&2
-    cat "$scratch/server.log" >&2
-    exit 2
-fi
-
-# Nothing of the person's own settings, and no proxy, is between the two.
-program() {
-    env -i PATH="$PATH" HOME="$scratch/home" timeout 120 "$UNDERTEXT" "$@"
-}
 
 transcripts="$scratch/transcripts"
 code=0
