@@ -30,6 +30,8 @@ mod reading;
 mod listing;
 mod scripted;
 pub mod offline;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 #[cfg(test)]
 mod tests;
 

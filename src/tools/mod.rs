@@ -43,6 +43,8 @@ mod compact;
 mod recall;
 mod todo;
 mod skill;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 
 use std::fmt;
 
