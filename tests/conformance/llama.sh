@@ -30,8 +30,7 @@ fi
 # It takes no port of the system's choice.
 port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
 serve llama 60 'listening on (http://127\.0\.0\.1:[0-9]+)' \
-    "$server" -m "$scratch/random.gguf" --host 127.0.0.1 --port "$port" --jinja -c 8192 -np 1 \
-    --chat-template-file "$source/models/templates/meetkai-functionary-medium-v3.2.jinja"
+    "$server" -m "$scratch/random.gguf" --host 127.0.0.1 --port "$port" --jinja -c 8192 -np 1
 url="$found/v1"
 
 mkdir -p "$scratch/workspace"
@@ -42,10 +41,11 @@ ask() {
         --set model.retries.attempts=2 --set limits.rounds=3 "$@"
 }
 
-# A token is a byte: the built-in instructions and tools fill the window by themselves.
+# A token is a byte. The model's own template tells nothing of tools, and so takes any reply: those that
+# do refuse what a random model says, in the middle of the stream.
 printf 'You work.\n' >"$scratch/short"
 short=(--instructions "$scratch/short" --tools Glob --set instructions.agents_md=false)
-ask cut '{"endings":["cut","cut","cut"],"counted":true,"faults":[]}' "Say something." \
+ask cut '{"end":"stuck","endings":["cut","cut","cut"],"counted":true,"faults":[]}' "Say something." \
     "${short[@]}" --set model.max_output_tokens=16
-ask overflow '{"faults":["overflow"],"window":8192}' "Say something."
+ask overflow '{"code":4,"end":"provider","faults":["overflow"],"window":8192}' "Say it: $(seq 1 3000 | tr '\n' ' ')" "${short[@]}"
 judge

@@ -27,7 +27,7 @@ for (const { name, transcript, code, verified, sought } of lines(readFileSync(0,
     faults: of("fault").map((fault) => fault.class),
     results: of("result").map((result) => result.status),
     text: responses.at(-1)?.text ?? "",
-    window: of("fault").find((fault) => fault.window !== undefined)?.window,
+    window: of("setup").at(-1)?.wire.models.main.window,
     endings: responses.map((response) => response.ending),
     counted: responses.every(({ usage }) => usage?.input > 0 && usage?.output > 0),
   };
