@@ -330,7 +330,7 @@ mod tests {
         place.check(
             &set("model.profile=nobody"),
             "no profile is named `nobody`; there is openai, azure, anthropic, openrouter-anthropic, \
-             openrouter-signed, openrouter-reasoning, openrouter, deepseek, groq, gemini, mistral, \
+             openrouter-signed, openrouter-reasoning, openrouter, deepseek, groq, gemini-3, gemini, mistral, \
              together, fireworks, xai, moonshot, zai, vllm, sglang, llama.cpp, ollama, litellm, \
              compatible",
         );

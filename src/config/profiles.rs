@@ -32,7 +32,7 @@ section! {
     sections {
         /// Reasoning: whether it goes back (`send_back: always | never`), and which of it compaction may leave out (`removable: any | closed_turns | never`).
         reasoning: ReasoningSection,
-        /// Calls: signed arguments (`keep | drop_signature`), the form of ids (`plain | nine`), and their greatest length.
+        /// Calls: signed arguments (`keep | drop_signature`), the form of ids (`plain | nine`), their greatest length, and what stands in for a signature that is not there.
         calls: CallSection,
         /// Messages: what stands for no text beside calls (`omit | "null" | empty`), their order (`any | alternate`), and whether a user's may follow a result.
         messages: MessageSection,
@@ -70,6 +70,8 @@ section! {
         ids: CallIds,
         /// The longest id, in characters.
         id_max: NonZeroU32,
+        /// Members that stand in for a signature where a message's calls have none.
+        unsigned: Map<String, Value>,
     }
 }
 
@@ -201,6 +203,7 @@ fn laid(section: ProfileSection, mut profile: Profile) -> Profile {
     calls.signed_arguments.put(&mut target.signed_arguments);
     calls.ids.put(&mut target.ids);
     calls.id_max.map(u32::from).put(&mut target.id_max);
+    calls.unsigned.put(&mut target.unsigned);
     let target = &mut profile.messages;
     messages.empty_content.put(&mut target.empty_content);
     messages.order.put(&mut target.order);

@@ -260,6 +260,10 @@ pub struct CallProfile {
     /// The longest id the provider takes, in characters.
     #[serde(default = "forty")]
     pub id_max: u32,
+    /// Members that stand in for a signature in the first call of a message that has none, such as
+    /// one of another model; empty: the provider misses nothing.
+    #[serde(default)]
+    pub unsigned: Map<String, Value>,
 }
 
 fn forty() -> u32 {
@@ -272,6 +276,7 @@ impl Default for CallProfile {
             signed_arguments: SignedArguments::default(),
             ids: CallIds::default(),
             id_max: forty(),
+            unsigned: Map::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::tools::{Outcome, Toolbox, typed};
@@ -137,8 +137,9 @@ impl<'de> Visitor<'de> for Levels {
         Ok(0)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<usize, E> {
-        Ok(0)
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<usize, E> {
+        let fits = -2_f64.powi(63) < value && value < 2_f64.powi(64);
+        fits.then_some(0).ok_or_else(|| E::custom("too large"))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<usize, E> {

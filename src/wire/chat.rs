@@ -200,12 +200,13 @@ fn assistant(
         }
     }
     if !calls.is_empty() {
+        let unsigned = calls.iter().all(|call| call.extra.is_none());
         out.extend_from_slice(b",\"tool_calls\":[");
         for (place, call) in calls.iter().enumerate() {
             if place > 0 {
                 out.push(b',');
             }
-            sent_call(out, call, profile);
+            sent_call(out, call, unsigned && place == 0, profile);
         }
         out.push(b']');
     }
@@ -252,7 +253,7 @@ fn fields(reasoning: &[Reasoning]) -> Vec<(&str, Field)> {
     fields
 }
 
-fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, profile: &Profile) {
+fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &Profile) {
     out.extend_from_slice(b"{\"id\":");
     json(out, &call_id(call.id, &profile.calls));
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
@@ -267,12 +268,21 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, profile: &Profile) {
     };
     json(out, arguments);
     out.push(b'}');
+    if stands_in {
+        let others = profile.calls.unsigned.iter();
+        for (name, value) in others.filter(|(name, _)| !is_ours(name)) {
+            out.push(b',');
+            json(out, name);
+            out.push(b':');
+            json(out, value);
+        }
+    }
     let extra = call
         .extra
         .as_deref()
         .and_then(|extra| serde_json::from_str::<Members>(extra).ok());
     for (name, value) in extra.map(|members| members.0).unwrap_or_default() {
-        if !matches!(name.as_str(), "id" | "type" | "function" | "index") {
+        if !is_ours(&name) {
             out.push(b',');
             json(out, &name);
             out.push(b':');
@@ -280,6 +290,11 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, profile: &Profile) {
         }
     }
     out.push(b'}');
+}
+
+/// Whether a member of a call is ours to set.
+fn is_ours(name: &str) -> bool {
+    matches!(name, "id" | "type" | "function" | "index")
 }
 
 /// Whether a text is one JSON object.
@@ -382,6 +397,39 @@ mod tests {
                 r#""sig":[1, 2.50]}]}"#
             ),
         );
+    }
+
+    #[test]
+    fn something_stands_in_for_a_signature_that_is_missing() {
+        let mut profile = Profile::default();
+        let unsigned = serde_json::json!({"extra_content": {"s": "skip"}, "id": "x"});
+        profile.calls.unsigned = unsigned.as_object().cloned().unwrap_or_default();
+        for (extras, shown) in [
+            ([None, None], [r#","extra_content":{"s":"skip"}"#, ""]),
+            ([None, Some(r#"{"sig":1}"#)], ["", r#","sig":1"#]),
+            ([Some(r#"{"sig":1}"#), None], [r#","sig":1"#, ""]),
+        ] {
+            let calls = [1, 2].map(|place| SentCall {
+                id: CallId::new(EntryId(17), place),
+                name: Cow::Borrowed("Read"),
+                arguments: Cow::Borrowed("{}"),
+                extra: extras[place as usize - 1].map(Cow::Borrowed),
+            });
+            let mut out = Vec::new();
+            assistant(&mut out, "", &[], &calls, &profile);
+            let call = |place: usize| {
+                format!(
+                    r#"{{"id":"call_17_{place}","type":"function","function":{{"name":"Read","arguments":"{{}}"}}{}}}"#,
+                    shown[place - 1]
+                )
+            };
+            let expected = format!(
+                r#"{{"role":"assistant","tool_calls":[{},{}]}}"#,
+                call(1),
+                call(2)
+            );
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn a_correction_that_is_none_counts() {
     4 request, round 1
     5 response to 4, Complete: 42
     6 request, Repair { response: EntryId(5), error: "[undertext, not the user] Your answer does not fit the JSON Schema that it must fit: the value: 42 is not of type \"object\". Reply with the whole answer, corrected: one JSON value and nothing else, no words before or after it, no code fence. No tool can be called now." }
-    7 fault of 6, torn: torn, attempt 1, wait Some(0)
+    7 fault of 6, torn: torn, attempt 1, wait Some(576)
     8 response to 6, Cut: {"sum": 4
     9 request, Repair { response: EntryId(5), error: "[undertext, not the user] Your correction was cut off at the limit of output tokens; make it shorter. Your answer does not fit the JSON Schema that it must fit: the value: 42 is not of type \"object\". Reply with the whole answer, corrected: one JSON value and nothing else, no words before or after it, no code fence. No tool can be called now." }
     10 response to 9, Complete:  Show{"path":"a","chars":9}

@@ -195,6 +195,7 @@ fn a_run_ends_before_it_costs_more() {
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
     server: http://HOST/v1 (no key)
     sandbox: off, tools run with your own rights
+    prices: $10 in, $100 out per million tokens, as your settings say
     the limit of cost is reached
     ended (cost): 2 rounds, 4 calls, 2,000 tokens in (0 cached), 20 out, $0.0220, TIME
     to go on: undertext run --resume RUN --base-url http://HOST/v1 --set 'model.prices={input: 10, output: 100}'

@@ -149,7 +149,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     ok    window    65,536 tokens, as your settings say
     ok    prices    not known: cost is not counted
     ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
-    fail  call      permanent (400): m does not support tools
+    fail  call      permanent (400): m does not support tools; this model or server takes no tools, and all work here is done by tools: choose another model, or start the server with tools on (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; llama-server: --jinja)
 
     It does not work. What to change:
       take a model that is made for tools, or switch tool calls on at the server

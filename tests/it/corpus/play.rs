@@ -164,6 +164,13 @@ fn toolbox(recording: &Recording, reel: &Arc<Mutex<Reel>>) -> Toolbox {
     }
     let mut toolbox = Toolbox::new();
     for (name, key) in &keys {
+        // What no provider takes as a name is none of a tool; its calls are answered with an error.
+        if !name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        {
+            continue;
+        }
         let reads = READERS.contains(name);
         let writers = keys
             .iter()

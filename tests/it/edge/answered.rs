@@ -126,10 +126,9 @@ fn case_35_what_is_too_large_is_an_error_for_the_model() {
         );
         odd(35, name, &[&call("Show", &arguments)], &told, "");
     }
-    let long = call(
-        "Show",
-        &format!("{{\"path\":\"{}\"}}", "x".repeat(20 << 20)),
-    );
+    let half = "x".repeat(10 << 20);
+    let long = call("Show", &format!("{{\"path\":\"{half}"));
+    let rest = format!(r#"{{"index":0,"function":{{"arguments":"{half}\"}}"}}}}"#);
     let head = format!("{{\"path\":\"{}", "x".repeat(191));
     let told = format!(
         "Cut tool_calls: Show{head}
@@ -137,7 +136,7 @@ fn case_35_what_is_too_large_is_an_error_for_the_model() {
         result, error: {}",
         undertext::words::CUT_CALL
     );
-    odd(35, "a text of 20 MB", &[&long], &told, "");
+    odd(35, "a text of 20 MB", &[&long, &rest], &told, "");
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn case_22_calls_run_when_they_and_the_response_are_finished() {
         call(2, "Change", r#"{"path":"b"}"#),
     ];
     let told = format!(
-        r#"Complete completed 90/80/7:  ({}) Show{{"path":"a"}} Change{{"path":"b"}}"#,
+        r#"Complete completed 90/80/7: ({}) Show{{"path":"a"}} Change{{"path":"b"}}"#,
         thought(1)
     );
     let torn = || Answer::stream(stream(&items, &Value::Null));
@@ -284,7 +284,7 @@ fn case_22_calls_run_when_they_and_the_response_are_finished() {
             whole(&[said("Hé 漢😀")]),
         ],
         &format!(
-            r#"Cut max_output_tokens:  Show{{"path":
+            r#"Cut max_output_tokens: Show{{"path":
              result, error: [undertext] Your reply was cut off at the limit of output tokens, so this call did not run. Make it again with shorter arguments, or split the work into smaller steps.
              {DONE}
              requests 2"#

@@ -367,7 +367,7 @@ fn an_effect_is_never_repeated() {
             Answer::events(&[TEXT, STOP]),
         ],
         "
-        Complete stop:  Change{\"path\":\"a\"}
+        Complete stop: Change{\"path\":\"a\"}
         result, ok: a s
         retried, server: status 500 without a message
         retried, torn: the connection was closed before the reply was whole
