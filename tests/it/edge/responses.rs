@@ -356,23 +356,16 @@ fn case_61_failures_within_a_response_have_their_class() {
 fn case_39_a_call_of_another_type_is_answered_with_an_error() {
     let custom = json!({"type": "custom_tool_call", "id": "ct_1", "call_id": "c_1",
         "name": "Change", "input": "x"});
-    let played = play(
-        &[whole(&[custom]), whole(&[said("So.")])],
-        Cut::Whole,
-        &manner(),
-    );
-    assert_eq!(played.ran, [""; 0]);
-    let result = played
-        .entries()
-        .iter()
-        .find_map(|entry| match &entry.event {
-            Event::Result(result) => Some(result.content.clone()),
-            _ => None,
-        });
-    assert!(
-        result.unwrap().contains("custom:Change"),
-        "{}",
-        played.told()
+    check(
+        39,
+        "a custom tool",
+        &[whole(&[custom]), whole(&[said("Hé 漢😀")])],
+        &format!(
+            "Complete completed 90/80/7: custom:Change
+             result, error: No tool is named `custom:Change`; close names are Change. Nothing ran.
+             {DONE}
+             requests 2"
+        ),
     );
 }
 
@@ -386,50 +379,52 @@ fn case_42_reasoning_goes_back_as_it_came() {
         &completed(),
     );
     let first = Answer::stream(format!("data: {done}\n\n{rest}"));
-    let storage = MemoryStorage::default();
-    let mut recorder = scene::create(&storage);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let received = runtime.block_on(async {
-        let bad = Answer::json(401, "{}");
-        let server = Server::start(&[first, bad, whole(&[said("So.")])], Cut::Whole).await;
-        let endpoint = Endpoint {
-            base_url: server.url.clone(),
-            api_key: Some(ApiKey::new("key-1")),
-            headers: Vec::new(),
-        };
-        let client = Client::new(endpoint, Manner::default().timeouts).unwrap();
-        let ledger = Arc::default();
-        let agent = Agent::new(manner().setup, Arc::new(client), toolbox(&ledger));
-        let cancel = tokio_util::sync::CancellationToken::new();
-        agent
-            .run(&mut recorder, Some(Task::new("Go.")), &cancel)
-            .await
+    for cut in CUTS {
+        let storage = MemoryStorage::default();
+        let mut recorder = scene::create(&storage);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
             .unwrap();
-        drop(recorder);
-        let mut recorder = scene::open(&storage);
-        agent.run(&mut recorder, None, &cancel).await.unwrap();
-        server.received()
-    });
-    assert_eq!(received[0].line, "POST /v1/responses HTTP/1.1");
-    assert_eq!(received[0].header("authorization"), Some("Bearer key-1"));
-    let input = concat!(
-        r#""input":[{"type":"message","role":"user","content":"Go."},"#,
-        r#"{"id":"rs_1", "type":"reasoning","summary":[],"encrypted_content":"Zm/=\u00e4"},"#,
-        r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","#,
-        r#""content":[{"type":"output_text","text":"Look.","annotations":[]}],"phase":"final_answer"},"#,
-        r#"{"type":"function_call","call_id":"call_5_1","name":"Show","arguments":"{\"path\": \"a\"}"},"#,
-        r#"{"type":"function_call_output","call_id":"call_5_1","output":"a s"}"#,
-    );
-    for received in &received {
-        judge(&received.body).unwrap();
-    }
-    let bodies = received[1..].iter().map(|received| received.body.clone());
-    for body in bodies {
-        let body = String::from_utf8(body).unwrap();
-        assert!(body.contains(input), "{body}");
+        let received = runtime.block_on(async {
+            let bad = Answer::json(401, "{}");
+            let server = Server::start(&[first.clone(), bad, whole(&[said("So.")])], cut).await;
+            let endpoint = Endpoint {
+                base_url: server.url.clone(),
+                api_key: Some(ApiKey::new("key-1")),
+                headers: Vec::new(),
+            };
+            let client = Client::new(endpoint, Manner::default().timeouts).unwrap();
+            let ledger = Arc::default();
+            let agent = Agent::new(manner().setup, Arc::new(client), toolbox(&ledger));
+            let cancel = tokio_util::sync::CancellationToken::new();
+            agent
+                .run(&mut recorder, Some(Task::new("Go.")), &cancel)
+                .await
+                .unwrap();
+            drop(recorder);
+            let mut recorder = scene::open(&storage);
+            agent.run(&mut recorder, None, &cancel).await.unwrap();
+            server.received()
+        });
+        assert_eq!(received[0].line, "POST /v1/responses HTTP/1.1");
+        assert_eq!(received[0].header("authorization"), Some("Bearer key-1"));
+        let input = concat!(
+            r#""input":[{"type":"message","role":"user","content":"Go."},"#,
+            r#"{"id":"rs_1", "type":"reasoning","summary":[],"encrypted_content":"Zm/=\u00e4"},"#,
+            r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","#,
+            r#""content":[{"type":"output_text","text":"Look.","annotations":[]}],"phase":"final_answer"},"#,
+            r#"{"type":"function_call","call_id":"call_5_1","name":"Show","arguments":"{\"path\": \"a\"}"},"#,
+            r#"{"type":"function_call_output","call_id":"call_5_1","output":"a s"}"#,
+        );
+        for received in &received {
+            judge(&received.body).unwrap();
+        }
+        let bodies = received[1..].iter().map(|received| received.body.clone());
+        for body in bodies {
+            let body = String::from_utf8(body).unwrap();
+            assert!(body.contains(input), "{body}");
+        }
     }
 }
 

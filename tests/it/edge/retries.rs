@@ -46,7 +46,6 @@ fn faults(played: &Played) -> Vec<(&'static str, Option<u64>)> {
 /// Cases 60 and 64. What is asked again is the same to the byte: every play is judged by that.
 #[test]
 fn case_60_case_64_the_status_decides_what_is_asked_again_whatever_the_body() {
-    let mut turn = 0;
     for (statuses, class, attempts) in [
         (
             &[400, 402, 404, 405, 406, 410, 413, 415, 422][..],
@@ -63,14 +62,15 @@ fn case_60_case_64_the_status_decides_what_is_asked_again_whatever_the_body() {
             .iter()
             .flat_map(|s| bodies(*s).map(|body| (*s, body)))
         {
-            turn += 1;
             let answer = Answer::json(status, &body);
-            let played = play(&vec![answer; 7], CUTS[turn % 3], &Manner::default());
-            let what = format!("{status} {body} {}", played.told());
-            assert_eq!(played.received.len(), attempts, "{what}");
-            let classes: Vec<&str> = faults(&played).iter().map(|fault| fault.0).collect();
-            assert_eq!(classes, vec![class; attempts], "{what}");
-            assert!(what.contains("end, provider: "), "{what}");
+            for cut in CUTS {
+                let played = play(&vec![answer.clone(); 7], cut, &Manner::default());
+                let what = format!("{status} {body} {cut:?} {}", played.told());
+                assert_eq!(played.received.len(), attempts, "{what}");
+                let classes: Vec<&str> = faults(&played).iter().map(|fault| fault.0).collect();
+                assert_eq!(classes, vec![class; attempts], "{what}");
+                assert!(what.contains("end, provider: "), "{what}");
+            }
         }
     }
 }
@@ -98,7 +98,6 @@ fn case_58_the_wait_that_is_asked_for_is_kept_and_only_prolonged() {
     let date = "date: Sat, 21 Nov 2026 20:00:00 GMT\r\n";
     let words = |words: &str| format!(r#"{{"error":{{"message":"{words}","code":"x"}}}}"#);
     let at_once = Some((500, 625));
-    let mut turn = 0;
     for (headers, body, wait) in [
         ("retry-after: 7\r\n", "", Some((7_000, 8_750))),
         ("retry-after: 0\r\n", "", at_once),
@@ -146,12 +145,14 @@ fn case_58_the_wait_that_is_asked_for_is_kept_and_only_prolonged() {
         ("retry-after: 601\r\n", "", None),
         ("retry-after: 86400\r\n", "", None),
     ] {
-        for status in [429, 503] {
-            turn += 1;
+        for (status, cut) in [429, 503]
+            .into_iter()
+            .flat_map(|s| CUTS.map(|cut| (s, cut)))
+        {
             let refused = Answer::new(status, &[date, headers].concat(), words(body));
             let answers = [refused, Answer::events(&[TEXT, STOP])];
-            let played = play(&answers, CUTS[turn % 3], &Manner::default());
-            let what = format!("{status} {headers} {body} {}", played.told());
+            let played = play(&answers, cut, &Manner::default());
+            let what = format!("{status} {headers} {body} {cut:?} {}", played.told());
             let waited = faults(&played)[0].1;
             match wait {
                 None => assert_eq!((waited, played.received.len()), (None, 1), "{what}"),

@@ -2,19 +2,14 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use undertext::agent::{Agent, AgentError, Task};
+use undertext::agent::{Agent, Task};
 use undertext::compaction::by_hand::{Order, Strategy, Work};
-use undertext::exchange::{ToolMeta, ToolSpec};
 use undertext::id::{CallId, EntryId};
-use undertext::model::{Client, Endpoint, Reply, Scripted, Timeouts};
+use undertext::model::{Client, Endpoint, Timeouts};
 use undertext::record::MemoryStorage;
-use undertext::setup::{CallIds, EmptyContent, MessageOrder, Policy, SchemaForm, Setup};
-use undertext::tools::{Call, Outcome, Tool, Toolbox};
+use undertext::setup::{CallIds, EmptyContent, MessageOrder, Setup};
 use undertext::transcript::{Entry, Event, Started, jsonl};
 
 use super::server::{Answer, CUTS, Cut, Server};
@@ -23,14 +18,14 @@ use crate::oracle;
 use crate::scene;
 
 /// A reply of this text.
-fn said(text: &str) -> Answer {
+pub(super) fn said(text: &str) -> Answer {
     let text = json!({"choices":[{"index":0,"delta":{"content":text}}]}).to_string();
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     Answer::events(&[&text, stop, "[DONE]"])
 }
 
 /// A reply of these calls.
-fn calls(calls: &[(&str, &str)]) -> Answer {
+pub(super) fn calls(calls: &[(&str, &str)]) -> Answer {
     let call = |(place, (name, arguments)): (usize, &(&str, &str))| json!({"index":place,"id":format!("id {place}"),"type":"function","function":{"name":name,"arguments":arguments}});
     let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
     let calls = json!({"choices":[{"index":0,"delta":{"tool_calls":calls}}]}).to_string();
@@ -55,7 +50,7 @@ fn body(played: &Played, request: usize) -> Value {
 }
 
 /// The messages of a body, a line each: the role, then what it says or calls.
-fn messages(body: &Value) -> Vec<String> {
+pub(super) fn messages(body: &Value) -> Vec<String> {
     let line = |message: &Value| {
         let content = match message.get("content") {
             None => String::new(),
@@ -86,11 +81,17 @@ fn messages(body: &Value) -> Vec<String> {
         .collect()
 }
 
+/// Settings without anything particular.
+fn plain() -> Setup {
+    Manner::default().setup
+}
+
 /// Goes on with a run in this storage, with or without another task; the bodies that were sent.
 fn go_on(
     storage: &MemoryStorage,
     answers: &[Answer],
     cut: Cut,
+    setup: Setup,
     task: Option<&str>,
     order: Option<&Order>,
 ) -> Vec<Value> {
@@ -108,7 +109,7 @@ fn go_on(
         };
         let client = Client::new(endpoint, Timeouts::default()).unwrap();
         let ledger = Arc::default();
-        let agent = Agent::new(Manner::default().setup, Arc::new(client), toolbox(&ledger));
+        let agent = Agent::new(setup, Arc::new(client), toolbox(&ledger));
         let cancel = CancellationToken::new();
         if let Some(order) = order {
             agent
@@ -151,7 +152,7 @@ fn case_47_a_call_without_a_result_is_answered_before_anything_is_sent() {
             .iter()
             .flat_map(|entry| jsonl::encode(entry).unwrap());
         let storage = MemoryStorage::with(lines.collect());
-        let bodies = go_on(&storage, &[said("So be it.")], cut, None, None);
+        let bodies = go_on(&storage, &[said("So be it.")], cut, plain(), None, None);
         let read = messages(&bodies[0]);
         assert_eq!(
             read[2..],
@@ -166,14 +167,19 @@ fn case_47_a_call_without_a_result_is_answered_before_anything_is_sent() {
             &storage,
             &[said("Yes.")],
             cut,
+            plain(),
             Some("And now?"),
             Some(&strip),
         );
         assert_eq!(
-            messages(&bodies[0])[2..].len(),
-            5,
-            "{:?}",
-            messages(&bodies[0])
+            messages(&bodies[0])[2..],
+            [
+                "assistant <call_5_1 Change> <call_5_2 Change>",
+                "tool call_5_1 \"interrupted, effect unknown\"",
+                "tool call_5_2 \"a s\"",
+                "assistant \"So be it.\"",
+                "user \"And now?\""
+            ]
         );
     }
 }
@@ -206,6 +212,30 @@ fn case_48_neighbours_are_merged_where_the_provider_wants_turns() {
     }
 }
 
+/// A reply of thoughts alone is no message, so what the runtime says to it meets the task.
+#[test]
+fn case_48_what_two_speakers_say_in_a_row_is_one_message_where_roles_take_turns() {
+    let thought = r#"{"choices":[{"index":0,"delta":{"reasoning":"Hm."},"finish_reason":"stop"}]}"#;
+    let script = [Answer::events(&[thought, "[DONE]"]), said("Done.")];
+    for (order, roles) in [
+        (MessageOrder::Any, &["system", "user", "user"][..]),
+        (MessageOrder::Alternate, &["system", "user"]),
+    ] {
+        let manner = manner(|setup| setup.wire.models.main.profile.messages.order = order);
+        for cut in CUTS {
+            let played = play(&script, cut, &manner);
+            let body = body(&played, 1);
+            let sent = body["messages"].as_array().unwrap().iter();
+            let sent: Vec<&str> = sent
+                .filter_map(|message| message["role"].as_str())
+                .collect();
+            assert_eq!(sent, roles, "{cut:?}");
+            let last = messages(&body).pop().unwrap();
+            assert!(last.contains(undertext::words::EMPTY), "{last}");
+        }
+    }
+}
+
 #[test]
 fn case_49_an_assistant_without_text_has_the_content_that_the_provider_takes() {
     for (empty, expected) in [
@@ -223,131 +253,38 @@ fn case_49_an_assistant_without_text_has_the_content_that_the_provider_takes() {
 
 #[test]
 fn case_50_ids_are_of_the_form_that_the_provider_takes_also_when_the_run_goes_on() {
-    let nine = manner(|setup| setup.wire.models.main.profile.calls.ids = CallIds::Nine);
-    for cut in CUTS {
-        let played = play(&[show("a"), show("b"), said("Done.")], cut, &nine);
-        let read = messages(&body(&played, 2));
-        assert_eq!(
-            read[2..],
-            [
-                "assistant <000005001 Show>",
-                "tool 000005001 \"a s\"",
-                "assistant <000008001 Show>",
-                "tool 000008001 \"b s\""
-            ]
-        );
-        let begun = messages(&body(&played, 1));
-        assert_eq!(begun[..], read[..begun.len()]);
-    }
-    // Whatever the provider calls them.
-    let played = play(
-        &[show("a"), show("b"), said("Done.")],
-        Cut::Whole,
-        &Manner::default(),
-    );
-    let read = messages(&body(&played, 2));
-    assert_eq!(read[4], "assistant <call_8_1 Show>");
-}
-
-/// A tool of any name and schema.
-#[derive(Debug)]
-struct Odd {
-    name: String,
-    schema: &'static str,
-}
-
-impl Tool for Odd {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.name.clone(),
-            description: "An odd tool.".to_owned(),
-            schema: RawValue::from_string(self.schema.to_owned()).unwrap(),
-            meta: ToolMeta::default(),
+    for (ids, [one, other]) in [
+        (CallIds::Plain, ["call_5_1", "call_8_1"]),
+        (CallIds::Nine, ["000005001", "000008001"]),
+    ] {
+        let manner = manner(|setup| setup.wire.models.main.profile.calls.ids = ids);
+        for cut in CUTS {
+            // Both replies call their calls `id 0`.
+            let played = play(&[show("a"), show("b"), said("Done.")], cut, &manner);
+            let read = messages(&body(&played, 2));
+            assert_eq!(
+                read[2..],
+                [
+                    format!("assistant <{one} Show>"),
+                    format!("tool {one} \"a s\""),
+                    format!("assistant <{other} Show>"),
+                    format!("tool {other} \"b s\"")
+                ]
+            );
+            let begun = messages(&body(&played, 1));
+            assert_eq!(begun[..], read[..begun.len()]);
+            let setup = manner.setup.clone();
+            let bodies = go_on(
+                &played.storage,
+                &[said("Yes.")],
+                cut,
+                setup,
+                Some("And now?"),
+                None,
+            );
+            assert_eq!(messages(&bodies[0])[..read.len()], read);
         }
     }
-
-    fn call<'a>(&'a self, _: Call<'a>) -> BoxFuture<'a, Outcome> {
-        async { Outcome::ok("odd") }.boxed()
-    }
-}
-
-fn odd(name: &str, schema: &'static str) -> Odd {
-    let name = name.to_owned();
-    Odd { name, schema }
-}
-
-#[test]
-fn case_51_tools_that_no_provider_takes_are_refused_before_anything_is_recorded() {
-    let refusal = |toolbox: Toolbox| {
-        let model = Scripted::new([Reply::text("Done.").into()]);
-        let agent = Agent::new(
-            scene::setup(100_000, Policy::default()),
-            Arc::new(model),
-            toolbox,
-        );
-        let storage = MemoryStorage::default();
-        let ran = scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go.")));
-        match ran {
-            Err(error @ AgentError::Tools(_)) => {
-                assert_eq!(scene::entries(&storage).len(), 1, "only the run itself");
-                error.to_string()
-            }
-            ran => format!("{ran:?}"),
-        }
-    };
-    assert_eq!(
-        refusal(
-            Toolbox::new()
-                .with(odd("a.b", "{}"))
-                .with(odd("Fine", "{}"))
-                .with(odd("9", "{}"))
-        ),
-        "`scripted` takes no tool named `a.b`, `9`: a name begins with a letter or `_` and has at \
-         most 64 letters, digits, `_` and `-`"
-    );
-    let many = (0..130).fold(Toolbox::new(), |toolbox, n| {
-        toolbox.with(odd(&format!("t{n}"), "{}"))
-    });
-    assert_eq!(
-        refusal(many),
-        "130 tools are more than the 128 that `scripted` takes; leave out `t128`, `t129`"
-    );
-}
-
-#[test]
-fn case_52_schemas_are_lowered_and_a_bad_one_does_not_stop_the_run() {
-    let mut setup = scene::setup(100_000, Policy::default());
-    setup.wire.models.main.profile.tools.schema = SchemaForm::Plain;
-    setup.policy.compaction.enabled = false;
-    let tools = Toolbox::new()
-        .with(odd("Bad", "[1]"))
-        .with(odd("Open", r#"{"type":"object","additionalProperties":true}"#))
-        .with(odd("Ref", r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":["string","null"]}}}"##));
-    let model = Arc::new(Scripted::new([
-        Reply::calls([("Ref", r#"{"a":null}"#), ("Open", "{}")]).into(),
-        Reply::text("Done.").into(),
-    ]));
-    let agent = Agent::new(setup, Arc::clone(&model) as _, tools);
-    let storage = MemoryStorage::default();
-    scene::go(&agent, &mut scene::create(&storage), Some(Task::new("Go."))).unwrap();
-    let body: Value = serde_json::from_slice(&model.asked()[1].body).unwrap();
-    let sent: Vec<String> = body["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["function"]["parameters"].to_string())
-        .collect();
-    assert_eq!(
-        sent,
-        [
-            r#"{"type":"object","properties":{}}"#,
-            r#"{"type":"object"}"#,
-            r#"{"type":"object","properties":{"a":{"type":"string"}}}"#
-        ]
-    );
-    // Calls are checked by the whole schema, which allows null.
-    let results = [r#"tool call_5_1 "odd""#, r#"tool call_5_2 "odd""#];
-    assert_eq!(messages(&body)[3..], results);
 }
 
 const UNSUPPORTED: &str = r#"{"error":{"message":"Unsupported parameter: 'max_completion_tokens' is not supported with this model.","type":"invalid_request_error","param":"max_completion_tokens","code":"unsupported_parameter"}}"#;
@@ -380,26 +317,27 @@ fn case_53_a_parameter_that_is_not_taken_is_left_out_and_the_round_asked_once_mo
         end, finished: Done.
         requests 3",
     );
-    let played = play(&answers, Cut::Whole, &warm);
-    let sent = |request: usize| {
-        let body = body(&played, request);
-        ["max_completion_tokens", "max_tokens", "temperature"].map(|name| body[name].to_string())
-    };
-    assert_eq!(sent(0), ["500", "null", "0.2"]);
-    assert_eq!(sent(1), ["null", "500", "0.2"]);
-    assert_eq!(sent(2), ["null", "500", "null"]);
-    // What was learned holds when the run goes on.
-    let bodies = {
-        let storage = played.storage;
-        go_on(
-            &storage,
+    for cut in CUTS {
+        let played = play(&answers, cut, &warm);
+        let sent = |request: usize| {
+            let body = body(&played, request);
+            ["max_completion_tokens", "max_tokens", "temperature"]
+                .map(|name| body[name].to_string())
+        };
+        assert_eq!(sent(0), ["500", "null", "0.2"]);
+        assert_eq!(sent(1), ["null", "500", "0.2"]);
+        assert_eq!(sent(2), ["null", "500", "null"]);
+        // What was learned holds when the run goes on.
+        let bodies = go_on(
+            &played.storage,
             &[said("Yes.")],
-            Cut::Whole,
+            cut,
+            plain(),
             Some("And now?"),
             None,
-        )
-    };
-    assert_eq!((&bodies[0]["temperature"], bodies.len()), (&Value::Null, 1));
+        );
+        assert_eq!((&bodies[0]["temperature"], bodies.len()), (&Value::Null, 1));
+    }
 
     check_in(
         53,
