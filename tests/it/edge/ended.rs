@@ -1,6 +1,7 @@
 //! Cases 1 to 3, 14 and 15: whether a reply is whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -67,6 +68,45 @@ fn case_1_a_finish_reason_is_an_end_though_the_connection_stays_open() {
         end, finished: aaaa
         requests 1",
     );
+}
+
+/// What is still awaited of a connection that stays open: counts or an end marker for two seconds,
+/// after an end marker or an error nothing. Timers of minutes would end the reply as well.
+#[test]
+fn case_1_an_open_connection_is_not_waited_for() {
+    let error = r#"{"error":{"message":"no such model","code":"model_not_found"}}"#;
+    for (name, data, most_ms) in [
+        ("a finish reason", &[TEXT, STOP][..], 2_100),
+        ("a finish reason and counts", &[TEXT, STOP, COUNTS], 2_100),
+        ("an end marker", &[TEXT, STOP, DONE], 200),
+        ("an end marker alone", &[TEXT, DONE], 200),
+        ("an error", &[TEXT, error], 200),
+    ] {
+        for cut in CUTS {
+            let came = Arc::new(Notify::new());
+            let mut answer = Answer::events(data)
+                .then(Part::Tell(Arc::clone(&came)))
+                .ends(Last::Stay);
+            // Comments prolong nothing.
+            for _ in 0..5 {
+                answer = answer
+                    .then(Part::Silence(Duration::from_secs(1)))
+                    .then(Part::Bytes(b": keep-alive\n\n".to_vec()));
+            }
+            let late = Arc::new(AtomicBool::new(false));
+            let passed = Arc::clone(&late);
+            let played = play_until(&[answer], cut, &Manner::default(), |_| {
+                tokio::spawn(async move {
+                    came.notified().await;
+                    tokio::time::sleep(Duration::from_millis(most_ms)).await;
+                    passed.store(true, Ordering::SeqCst);
+                });
+            });
+            let is_late = late.load(Ordering::SeqCst);
+            assert!(!is_late, "{name}, {cut:?}: {}", played.told());
+            assert_eq!(played.received.len(), 1, "{name}, {cut:?}");
+        }
+    }
 }
 
 #[test]

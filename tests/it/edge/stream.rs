@@ -31,6 +31,11 @@ fn cases_4_to_7_framing_makes_no_difference() {
             body.replace("data:", "data: : PROCESSING\n\ndata:"),
         ),
         (
+            4,
+            "comments in data lines of the same event",
+            body.replace("data:", "data: : PROCESSING\ndata:"),
+        ),
+        (
             5,
             "empty data lines",
             body.replace("data:", "data:\n\ndata: \n\ndata\n\ndata:"),
@@ -71,6 +76,12 @@ fn cases_4_to_7_framing_makes_no_difference() {
             11,
             "data lines",
             body.replace(r#","delta""#, "\ndata: ,\"delta\""),
+        ),
+        (
+            11,
+            "data lines that end in CRLF",
+            body.replace(r#","delta""#, "\ndata: ,\"delta\"")
+                .replace('\n', "\r\n"),
         ),
         (11, "no empty lines", body.replace("\n\n", "\n")),
     ] {
