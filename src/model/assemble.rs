@@ -5,7 +5,7 @@
 //! one, and numbers are the last known ones.
 
 use crate::exchange::Ending;
-use crate::model::calls::{Arrival, Calls};
+use crate::model::calls::{Arrival, CALLS_MAX, Calls};
 use crate::model::classify::{self, Failure};
 use crate::model::ending::{self, Evidence, Verdict};
 use crate::model::loose::{Object, Value};
@@ -148,6 +148,7 @@ impl Assembler {
             for item in value.array().unwrap_or_else(|| vec![value]) {
                 if let Some(object) = item.object().filter(|_| !self.is_over()) {
                     self.object(&object, item, event.damaged, deltas);
+                    self.bound();
                 }
             }
         }
@@ -182,13 +183,10 @@ impl Assembler {
 
     /// Stops a reply that is larger than it may be.
     fn bound(&mut self) {
-        let message = if self.kept > REPLY_MAX {
-            format!("the reply is larger than {REPLY_MAX} bytes")
+        let message = if self.kept > REPLY_MAX || self.calls.count() > CALLS_MAX {
+            format!("the reply is larger than {REPLY_MAX} bytes or {CALLS_MAX} calls")
         } else if let Some(most) = self.text_max.filter(|most| self.text > *most) {
-            format!(
-                "the reply has no end: it was stopped after {most} bytes; a lower \
-                 `max_output_tokens` ends such a reply earlier"
-            )
+            endless(most)
         } else {
             return;
         };
@@ -232,11 +230,9 @@ impl Assembler {
             Verdict::Torn => Err(self.torn(end, excerpt)),
             Verdict::Failed(class) => {
                 let word = self.reply.finish.unwrap_or_default();
-                let word = one_line(&word);
-                let message = format!("the provider ended the reply with `{word}`");
                 Err(Fault {
                     refused_call: refused::by_finish(&word),
-                    ..Fault::new(class, message)
+                    ..ended_with(class, &word)
                 })
             }
             Verdict::Ended(ending) => {
@@ -271,16 +267,7 @@ impl Assembler {
             let message = "the reply ended with nothing in it and without a reason";
             return Fault::new(FaultClass::Torn, message);
         }
-        match end {
-            End::Stalled(message) => Fault::new(FaultClass::Stall, message),
-            End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
-            End::Lost(message) => Fault::new(FaultClass::Transport, message),
-            End::Closed if begun || self.gap > Gap::Line => {
-                let message = "the connection was closed before the reply was whole";
-                Fault::new(FaultClass::Torn, message)
-            }
-            End::Closed => unusable(excerpt),
-        }
+        unended(end, begun, self.gap > Gap::Line, excerpt)
     }
 
     fn fail(&mut self, error: &str) {
@@ -417,6 +404,14 @@ impl Assembler {
     }
 }
 
+/// What is said of a reply that was stopped after so many bytes of text.
+pub(crate) fn endless(most: usize) -> String {
+    format!(
+        "the reply has no end: it was stopped after {most} bytes; a lower `max_output_tokens` ends \
+         such a reply earlier"
+    )
+}
+
 /// The bytes of text or thoughts in a piece.
 pub(crate) fn text_bytes(delta: &Delta) -> usize {
     match delta {
@@ -452,8 +447,29 @@ pub(crate) fn in_reply(error: &str) -> Fault {
     })
 }
 
+/// The fault of a reply whose last word means a failure.
+pub(crate) fn ended_with(class: FaultClass, word: &str) -> Fault {
+    let word = one_line(word);
+    Fault::new(class, format!("the provider ended the reply with `{word}`"))
+}
+
+/// The fault of a reply that ended like this before anyone said that it is whole. `begun`: a part of
+/// it came; `broken`: something came that could not be read.
+pub(crate) fn unended(end: End, begun: bool, broken: bool, excerpt: &str) -> Fault {
+    match end {
+        End::Stalled(message) => Fault::new(FaultClass::Stall, message),
+        End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
+        End::Lost(message) => Fault::new(FaultClass::Transport, message),
+        End::Closed if begun || broken => {
+            let message = "the connection was closed before the reply was whole";
+            Fault::new(FaultClass::Torn, message)
+        }
+        End::Closed => unusable(excerpt),
+    }
+}
+
 /// The fault of a body in which nothing could be used.
-pub(crate) fn unusable(excerpt: &str) -> Fault {
+fn unusable(excerpt: &str) -> Fault {
     let excerpt = excerpt.trim();
     if excerpt.is_empty() {
         return Fault::new(FaultClass::Torn, "the reply is empty");

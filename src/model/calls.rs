@@ -5,10 +5,13 @@
 //! position. A new id is a new call.
 
 use crate::exchange::ToolCall;
-use crate::model::loose::{Object, Text, Value};
+use crate::model::loose::{Extent, Gathered, Object, Text, Value};
 
 /// The index under which an old-style `function_call` stands.
 const FUNCTION: u64 = u64::MAX;
+
+/// The most calls of a reply.
+pub(crate) const CALLS_MAX: usize = 4096;
 
 /// The calls so far.
 #[derive(Debug, Default)]
@@ -22,10 +25,12 @@ struct Call {
     /// What the provider calls it, if that is not a function.
     kind: Option<String>,
     arguments: String,
+    /// How far the arguments have come.
+    extent: Extent,
     /// Whether the arguments held what is no text.
     damaged: bool,
-    /// Members that are none of ours, as exact text.
-    extra: Vec<(String, String)>,
+    /// Members that are none of ours.
+    extra: Gathered,
     /// Where the call stands that a piece without a name would have continued, had its id not been
     /// another one.
     behind: Option<usize>,
@@ -52,6 +57,11 @@ pub(crate) enum Arrival {
 }
 
 impl Calls {
+    /// The number of calls; more than there may be are not told apart.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes the items of `tool_calls` and appends the names of the calls that begin. Returns
     /// the bytes that are kept of them.
     pub(crate) fn take(
@@ -61,10 +71,14 @@ impl Calls {
         damaged: bool,
         begun: &mut Vec<String>,
     ) -> usize {
-        let pieces = items.iter().filter_map(|item| item.object());
-        pieces
-            .map(|item| self.piece(Piece::of(&item), arrival, damaged, begun))
-            .sum()
+        let mut kept = 0;
+        for item in items.iter().filter_map(|item| item.object()) {
+            if self.0.len() > CALLS_MAX {
+                break;
+            }
+            kept += self.piece(Piece::of(&item), arrival, damaged, begun);
+        }
+        kept
     }
 
     /// Takes an old-style `function_call`, of which a reply has at most one.
@@ -185,15 +199,13 @@ impl Call {
         }
         if let Some(Text { text, damaged }) = arguments {
             kept += text.len();
+            self.extent.take(&text);
             self.arguments.push_str(&text);
             self.damaged |= damaged;
         }
         for (key, raw) in extra {
             kept += key.len() + raw.len();
-            match self.extra.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, newest)) => *newest = raw,
-                None => self.extra.push((key, raw)),
-            }
+            self.extra.put(&key, &raw);
         }
         kept
     }
@@ -206,9 +218,7 @@ impl Call {
 
     /// Whether a piece that repeats the name continues this call: its arguments are not whole.
     fn goes_on(&self, piece: &Piece) -> bool {
-        let open = serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments)
-            .is_err_and(|error| error.is_eof());
-        open && piece.name.as_ref() == Some(&self.name)
+        self.extent.is_open() && piece.name.as_ref() == Some(&self.name)
     }
 
     /// Whether it has arguments and no name.
@@ -222,11 +232,6 @@ impl Call {
             // What was no text must not become a well-formed call.
             arguments.push('\u{fffd}');
         }
-        let extra = self.extra.iter().map(|(key, raw)| {
-            let key = serde_json::Value::from(key.as_str());
-            format!("{key}:{raw}")
-        });
-        let extra: Vec<String> = extra.collect();
         ToolCall {
             provider_id: self.id,
             name: match self.kind {
@@ -234,7 +239,7 @@ impl Call {
                 None => self.name,
             },
             arguments,
-            extra: (!extra.is_empty()).then(|| format!("{{{}}}", extra.join(","))),
+            extra: self.extra.object(),
         }
     }
 }

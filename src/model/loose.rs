@@ -1,8 +1,13 @@
 //! JSON read loosely: every member may be missing, null or of another type, and what is opaque
 //! stays the exact text received.
 
+use std::collections::HashMap;
+
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+/// The largest number that counts anything: every float up to it is exact.
+const COUNT_MAX: u64 = 9_000_000_000_000_000;
 
 /// The members of a JSON object, in order, each value still its exact text.
 #[derive(Clone, Debug, Default)]
@@ -129,18 +134,110 @@ impl<'a> Value<'a> {
     /// The number, if it is one that counts: an integer, a whole float, or either in a string.
     pub(crate) fn count(self) -> Option<u64> {
         let text = self.0.trim_matches('"').trim();
-        text.parse().ok().or_else(|| whole(text.parse().ok()?))
+        let number = text.parse().ok().or_else(|| whole(text.parse().ok()?));
+        number.filter(|number| *number <= COUNT_MAX)
+    }
+}
+
+/// Members of several objects, each with its newest value as exact text, in the order in which they
+/// came first.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    members: Vec<(String, String)>,
+    places: HashMap<String, usize>,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Puts a value in the place of the one before.
+    pub(crate) fn put(&mut self, name: &str, raw: &str) {
+        let next = self.members.len();
+        let place = *self.places.entry(name.to_owned()).or_insert(next);
+        if let Some((_, newest)) = self.members.get_mut(place) {
+            self.bytes = self.bytes - newest.len() + raw.len();
+            raw.clone_into(newest);
+        } else {
+            self.bytes += name.len() + raw.len();
+            self.members.push((name.to_owned(), raw.to_owned()));
+        }
+    }
+
+    /// The exact text of a member; `None` if it is missing or null.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let (_, raw) = self.members.get(*self.places.get(name)?)?;
+        (raw != "null").then_some(raw)
+    }
+
+    /// The bytes of all names and values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All of them as one object; `None` if there are none.
+    pub(crate) fn object(&self) -> Option<String> {
+        let members = self.members.iter().map(|(name, raw)| {
+            let name = serde_json::Value::from(name.as_str());
+            format!("{name}:{raw}")
+        });
+        let members: Vec<String> = members.collect();
+        (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+    }
+}
+
+/// How far a JSON text has come that arrives in pieces. Its grammar is not checked: what is wrong in
+/// it stays wrong, whatever follows.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    depth: usize,
+    is_quoted: bool,
+    is_escaped: bool,
+    is_closed: bool,
+}
+
+impl Extent {
+    /// Takes the next piece.
+    pub(crate) fn take(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            if self.is_closed {
+                return;
+            }
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.is_quoted => self.is_escaped = true,
+                b'"' => {
+                    self.is_closed = self.is_quoted && self.depth == 0;
+                    self.is_quoted = !self.is_quoted;
+                }
+                _ if self.is_quoted => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.is_closed = self.depth == 0;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' => {}
+                // Numbers and words by themselves are no arguments; where they end is not looked for.
+                _ => self.is_closed = self.depth == 0,
+            }
+        }
+    }
+
+    /// Whether an object, a list or a string is not closed yet, or nothing has come.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.is_closed
     }
 }
 
 /// A float as a count; `None` if it is negative, not finite or too large to be one.
 #[expect(
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "the range is checked"
 )]
 pub(crate) fn whole(number: f64) -> Option<u64> {
-    (0.0..=9e15).contains(&number).then(|| number.ceil() as u64)
+    (0.0..=COUNT_MAX as f64)
+        .contains(&number)
+        .then(|| number.ceil() as u64)
 }
 
 /// The same JSON text with `\ufffd` for each escaped surrogate that has no partner.
@@ -217,5 +314,46 @@ mod tests {
         ] {
             assert_eq!(Value(json).count(), count, "{json}");
         }
+    }
+
+    #[test]
+    fn a_text_is_open_until_its_value_is_closed() {
+        for whole in [
+            r#"{"a":"}","b":[{"c":"\"]}"},"\\"]}"#,
+            r#" [1, {"a": null}] "#,
+            r#""{\"a\": 1}""#,
+        ] {
+            for end in 0..=whole.len() {
+                let (mut at_once, mut in_pieces) = (Extent::default(), Extent::default());
+                at_once.take(&whole[..end]);
+                for at in 0..end {
+                    in_pieces.take(&whole[at..=at]);
+                }
+                let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&whole[..end]);
+                let is_open = parsed.is_err_and(|error| error.is_eof());
+                assert_eq!(at_once.is_open(), is_open, "{}", &whole[..end]);
+                assert_eq!(in_pieces.is_open(), is_open, "{}", &whole[..end]);
+            }
+        }
+        for closed in ["{}{", "}", "{]", "12", "null"] {
+            let mut extent = Extent::default();
+            extent.take(closed);
+            assert!(!extent.is_open(), "{closed}");
+        }
+    }
+
+    #[test]
+    fn members_are_gathered_in_the_order_in_which_they_came_first() {
+        let mut gathered = Gathered::default();
+        assert_eq!(gathered.object(), None);
+        for (name, raw) in [("a", "1"), ("\"", "[ ]"), ("a", "2.50"), ("n", "null")] {
+            gathered.put(name, raw);
+        }
+        assert_eq!(
+            gathered.object().unwrap(),
+            r#"{"a":2.50,"\"":[ ],"n":null}"#
+        );
+        assert_eq!((gathered.get("a"), gathered.get("n")), (Some("2.50"), None));
+        assert_eq!(gathered.bytes(), 3 + "2.50[ ]null".len());
     }
 }

@@ -6,6 +6,8 @@ use crate::model::wait;
 
 /// The longest message of a fault in characters.
 const MESSAGE_MAX: usize = 600;
+/// The longest message that is read for what it says, in bytes.
+const READ_MAX: usize = 64 << 10;
 /// How deep errors within errors are read.
 const DEPTH_MAX: u8 = 10;
 
@@ -45,6 +47,10 @@ impl Said {
     }
 
     fn say(&mut self, text: &str) {
+        let room = READ_MAX.saturating_sub(self.message.len());
+        let ends = (0..=room.min(text.len())).rev();
+        let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
+        let text = text.get(..end.unwrap_or(0)).unwrap_or_default();
         if !text.is_empty() && !self.message.contains(text) {
             if !self.message.is_empty() {
                 self.message.push_str(": ");
@@ -228,6 +234,11 @@ mod tests {
         }
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert_eq!(Said::of(&deep).message, "");
+        let long = Said::of(&format!(
+            r#"{{"error":"{}","detail":"more"}}"#,
+            "é".repeat(READ_MAX)
+        ));
+        assert_eq!(long.message, "é".repeat(READ_MAX / 2));
     }
 
     #[test]

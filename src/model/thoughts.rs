@@ -2,7 +2,7 @@
 
 use crate::exchange::Reasoning;
 use crate::model::Delta;
-use crate::model::loose::{Object, Value};
+use crate::model::loose::{Gathered, Object, Value};
 
 /// The members that hold reasoning as text.
 const FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
@@ -13,7 +13,22 @@ const TEXTS: [&str; 3] = ["text", "summary", "thinking"];
 
 /// The reasoning so far.
 #[derive(Debug, Default)]
-pub(crate) struct Thoughts(Vec<Reasoning>);
+pub(crate) struct Thoughts(Vec<Block>);
+
+/// Text under a name, or an opaque item.
+#[derive(Debug)]
+enum Block {
+    Text {
+        field: String,
+        text: String,
+    },
+    Item {
+        list: Option<String>,
+        /// The exact text of its first piece, which stands if no other follows.
+        raw: String,
+        joined: Option<Joined>,
+    },
+}
 
 impl Thoughts {
     /// Takes the reasoning of a message or of a piece of one, tells it once, whatever number of
@@ -65,12 +80,12 @@ impl Thoughts {
         }
         let kept = text.len();
         let known = self.0.iter_mut().find_map(|block| match block {
-            Reasoning::Text { field: known, text } if known == field => Some(text),
-            Reasoning::Text { .. } | Reasoning::Raw { .. } => None,
+            Block::Text { field: known, text } if known == field => Some(text),
+            Block::Text { .. } | Block::Item { .. } => None,
         });
         match known {
             Some(known) => known.push_str(&text),
-            None => self.0.push(Reasoning::Text {
+            None => self.0.push(Block::Text {
                 field: field.to_owned(),
                 text: text.clone(),
             }),
@@ -93,37 +108,47 @@ impl Thoughts {
             tell(deltas, Delta::Reasoning, text.text);
         }
         let newest = self.0.iter_mut().rev().find_map(|block| match block {
-            Reasoning::Raw { raw, field, .. } if field.as_deref() == list => Some(raw),
-            Reasoning::Raw { .. } | Reasoning::Text { .. } => None,
+            Block::Item {
+                list: known,
+                raw,
+                joined,
+            } if known.as_deref() == list => Some((raw, joined)),
+            Block::Item { .. } | Block::Text { .. } => None,
         });
-        if let Some(raw) = newest
-            && let Some(joined) = joined(raw, place, &object)
-        {
-            *raw = joined;
-        } else {
-            self.0.push(Reasoning::Raw {
+        let is_joined = newest.is_some_and(|(raw, joined)| {
+            if joined.is_none() {
+                *joined = Joined::of(raw);
+            }
+            joined
+                .as_mut()
+                .is_some_and(|joined| joined.take(place, &object))
+        });
+        if !is_joined {
+            self.0.push(Block::Item {
+                list: list.map(str::to_owned),
                 raw: item.raw().to_owned(),
-                field: list.map(str::to_owned),
-                after: None,
+                joined: None,
             });
         }
         item.raw().len()
     }
 
     /// The blocks, without those that repeat an earlier text under another name.
-    pub(crate) fn finish(mut self) -> Vec<Reasoning> {
+    pub(crate) fn finish(self) -> Vec<Reasoning> {
         let mut seen: Vec<String> = Vec::new();
-        self.0.retain(|block| match block {
-            Reasoning::Text { text, .. } => {
-                let new = !seen.contains(text);
-                if new {
-                    seen.push(text.clone());
-                }
-                new
+        let blocks = self.0.into_iter().filter_map(|block| match block {
+            Block::Text { text, .. } if seen.contains(&text) => None,
+            Block::Text { field, text } => {
+                seen.push(text.clone());
+                Some(Reasoning::Text { field, text })
             }
-            Reasoning::Raw { .. } => true,
+            Block::Item { list, raw, joined } => Some(Reasoning::Raw {
+                raw: joined.and_then(Joined::raw).unwrap_or(raw),
+                field: list,
+                after: None,
+            }),
         });
-        self.0
+        blocks.collect()
     }
 }
 
@@ -145,40 +170,82 @@ fn parts_text(value: Value<'_>) -> String {
     texts.map(|text| text.text).collect()
 }
 
-/// One item from two if the second, at this place of its list, continues the text of the first: both
-/// are text of the same type and index, and the first is not closed by a signature. Without an
-/// index, only the first of a list can continue what came before.
-fn joined(raw: &str, place: usize, next: &Object<'_>) -> Option<String> {
-    let first = Object::read(raw)?;
-    let same = |name: &str| first.get(name) == next.get(name);
-    let indexed = place == 0 || first.get("index").is_some();
-    let kind = next.word("type")?;
-    let is_text = kind == "thinking" || kind.starts_with("reasoning.");
-    let closed = first.word("signature").is_some();
-    if !is_text || !indexed || !same("type") || !same("index") || closed {
-        return None;
+/// An item that was put together, or may be, from pieces of one text.
+#[derive(Debug)]
+struct Joined {
+    members: Gathered,
+    /// The member that holds the text.
+    key: &'static str,
+    text: String,
+    /// Whether a second piece came.
+    is_longer: bool,
+}
+
+impl Joined {
+    /// An item that may go on; `None` if it holds no text.
+    fn of(raw: &str) -> Option<Self> {
+        let first = Object::read(raw)?;
+        let key = TEXTS.into_iter().find(|key| first.get(key).is_some())?;
+        let mut joined = Self {
+            members: Gathered::default(),
+            key,
+            text: first.get(key)?.text()?.text,
+            is_longer: false,
+        };
+        joined.keep(&first);
+        Some(joined)
     }
-    let key = TEXTS.into_iter().find(|key| first.get(key).is_some())?;
-    let mut text = first.get(key)?.text()?.text;
-    if let Some(more) = next.get(key) {
-        text.push_str(&more.text()?.text);
-    }
-    let text = serde_json::Value::from(text).to_string();
-    let mut members: Vec<(&str, &str)> = Vec::new();
-    for (name, value) in first.members().iter().chain(next.members()) {
-        let value = if name == key { &text } else { value.raw() };
-        match members.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) if value != "null" => *known = value,
-            Some(_) => {}
-            None => members.push((name, value)),
+
+    fn keep(&mut self, piece: &Object<'_>) {
+        for (name, value) in piece.members() {
+            // The text is put in at the end.
+            let raw = if name == self.key {
+                "\"\""
+            } else {
+                value.raw()
+            };
+            if raw != "null" || self.members.get(name).is_none() {
+                self.members.put(name, raw);
+            }
         }
     }
-    let members = members.iter().map(|(name, value)| {
-        let name = serde_json::Value::from(*name);
-        format!("{name}:{value}")
-    });
-    let members: Vec<String> = members.collect();
-    Some(format!("{{{}}}", members.join(",")))
+
+    /// Takes the item at this place of its list if it continues the text: both are text of the same
+    /// type and index, and what came so far is not closed by a signature. Without an index, only the
+    /// first of a list can continue what came before.
+    fn take(&mut self, place: usize, next: &Object<'_>) -> bool {
+        let same = |name: &str| self.members.get(name) == next.get(name).map(Value::raw);
+        let indexed = place == 0 || self.members.get("index").is_some();
+        let kind = next.word("type").unwrap_or_default();
+        let is_text = kind == "thinking" || kind.starts_with("reasoning.");
+        if !is_text || !indexed || !same("type") || !same("index") || self.is_closed() {
+            return false;
+        }
+        let more = match next.get(self.key).map(Value::text) {
+            Some(None) => return false,
+            Some(Some(more)) => more.text,
+            None => String::new(),
+        };
+        self.text.push_str(&more);
+        self.is_longer = true;
+        self.keep(next);
+        true
+    }
+
+    fn is_closed(&self) -> bool {
+        let signature = self.members.get("signature").unwrap_or_default();
+        !matches!(signature.trim_matches('"').trim(), "")
+    }
+
+    /// The exact text of the item; `None` if it is that of its first piece.
+    fn raw(mut self) -> Option<String> {
+        if !self.is_longer {
+            return None;
+        }
+        let text = serde_json::Value::from(self.text).to_string();
+        self.members.put(self.key, &text);
+        self.members.object()
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +307,17 @@ mod tests {
             "ab",
         );
         check(&[r#"{"reasoning":{"id": 7}}"#], &[r#"{"id": 7}"#], "");
+    }
+
+    /// As many pieces as a long reply has: to read all of it again at each would take hours.
+    #[test]
+    fn a_text_of_many_pieces_is_one_item() {
+        let piece = r#"{"reasoning_details":[{"type":"reasoning.text","text":"word ","index":0}]}"#;
+        let item = format!(
+            r#"{{"type":"reasoning.text","text":"{}","index":0}}"#,
+            "word ".repeat(50_000)
+        );
+        check(&vec![piece; 50_000], &[&item], &"word ".repeat(50_000));
     }
 
     #[test]

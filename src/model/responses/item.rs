@@ -5,7 +5,7 @@
 //! versions differ, or none came, is not the call that the model made.
 
 use crate::exchange::ToolCall;
-use crate::model::loose::{Object, Text, Value};
+use crate::model::loose::{Gathered, Object, Text, Value};
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub(super) struct Item {
     pub(super) told: String,
     pub(super) call: Call,
     parts: Vec<Part>,
-    /// Members that are none of ours, as exact text.
-    extra: Vec<(String, String)>,
+    /// Members that are none of ours.
+    extra: Gathered,
 }
 
 /// What only calls have.
@@ -146,9 +146,8 @@ impl Item {
     }
 
     fn size(&self) -> usize {
-        let extra = self.extra.iter().map(|(key, raw)| key.len() + raw.len());
         let parts = self.parts.iter().map(|part| part.text.len());
-        extra.chain(parts).sum()
+        parts.sum::<usize>() + self.extra.bytes()
     }
 
     fn keep(&mut self, item: &Object<'_>, ours: &[&str]) {
@@ -156,11 +155,7 @@ impl Item {
             if ours.contains(&key.as_str()) || value.raw() == "null" {
                 continue;
             }
-            let raw = value.raw().to_owned();
-            match self.extra.iter_mut().find(|(known, _)| known == key) {
-                Some((_, newest)) => *newest = raw,
-                None => self.extra.push((key.clone(), raw)),
-            }
+            self.extra.put(key, value.raw());
         }
     }
 
@@ -266,12 +261,7 @@ impl Item {
 
     /// What came beside the text or the arguments, as one object; `None` if nothing did.
     pub(super) fn extra(&self) -> Option<String> {
-        let members = self.extra.iter().map(|(key, raw)| {
-            let key = serde_json::Value::from(key.as_str());
-            format!("{key}:{raw}")
-        });
-        let members: Vec<String> = members.collect();
-        (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+        self.extra.object()
     }
 
     /// The call. Of a reply that is whole, one that is not certain is made one that does not parse.

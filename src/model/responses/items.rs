@@ -6,6 +6,7 @@
 use crate::exchange::{Reasoning, ToolCall};
 use crate::model::Delta;
 use crate::model::loose::{Object, Value};
+use crate::model::responses::ITEMS_MAX;
 use crate::model::responses::item::{Arrival, Item, Kind};
 use crate::model::thoughts::tell;
 use crate::wire::responses::{BETWEEN, Placed, Several};
@@ -90,6 +91,9 @@ impl Items {
         let (mut kept, begun) = (0, self.0.len());
         let mut matched = vec![false; begun];
         for value in output {
+            if self.0.len() > ITEMS_MAX {
+                break;
+            }
             let Some(object) = value.object() else {
                 continue;
             };

@@ -13,13 +13,14 @@ mod tests;
 use item::Arrival;
 use items::{Items, Piece};
 
-use crate::exchange::{Ending, Usage};
+use crate::exchange::Ending;
 use crate::model::assemble::{Bounds, End, Progress, REPLY_MAX};
-use crate::model::assemble::{in_reply, is_error, text_bytes, unusable};
+use crate::model::assemble::{ended_with, endless, in_reply, is_error, text_bytes, unended};
 use crate::model::ending::{self, Evidence, Verdict};
 use crate::model::loose::{Object, Value};
-use crate::model::said::{Said, one_line};
+use crate::model::said::Said;
 use crate::model::stream::Event;
+use crate::model::usage;
 use crate::model::{Delta, Fault, Reply};
 use crate::transcript::FaultClass;
 
@@ -74,6 +75,7 @@ impl Assembler {
                     let kind = object.word("type");
                     let kind = kind.unwrap_or_else(|| event.name.clone());
                     self.event(&kind, &object, item, event.damaged, deltas);
+                    self.bound();
                 }
             }
         }
@@ -97,10 +99,7 @@ impl Assembler {
         let message = if self.kept > REPLY_MAX || self.items.count() > ITEMS_MAX {
             format!("the reply is larger than {REPLY_MAX} bytes or {ITEMS_MAX} items")
         } else if let Some(most) = self.text_max.filter(|most| self.text > *most) {
-            format!(
-                "the reply has no end: it was stopped after {most} bytes; a lower \
-                 `max_output_tokens` ends such a reply earlier"
-            )
+            endless(most)
         } else {
             return;
         };
@@ -121,6 +120,12 @@ impl Assembler {
 
     /// Judges what was put together. `excerpt` is the beginning of the body.
     pub(crate) fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+        let usage = self.reply.usage.map(Box::new);
+        let judged = self.judged(end, bounds, excerpt);
+        judged.map_err(|fault| Fault { usage, ..fault })
+    }
+
+    fn judged(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
         if let Some(fault) = self.fault {
             return Err(*fault);
         }
@@ -265,8 +270,8 @@ impl Assembler {
         if self.reply.provider_request.is_none() {
             self.reply.provider_request = response.word("id");
         }
-        if let Some(usage) = response.object("usage") {
-            self.usage(&usage);
+        if let Some(counts) = response.object("usage") {
+            self.reply.usage = usage::last_known(self.reply.usage, usage::read(&counts));
         }
         let status = response.word("status");
         let status = status.as_deref();
@@ -306,30 +311,6 @@ impl Assembler {
             },
         }
     }
-
-    /// Takes the counts that are there; those that are not stay as they were.
-    fn usage(&mut self, usage: &Object<'_>) {
-        let read = usage.object("input_tokens_details").unwrap_or_default();
-        let written = usage.object("output_tokens_details").unwrap_or_default();
-        let count = |object: &Object<'_>, name: &str| object.get(name).and_then(Value::count);
-        let old = self.reply.usage.unwrap_or_default();
-        let new = Usage {
-            input: count(usage, "input_tokens").or(old.input),
-            cached: count(&read, "cached_tokens").or(old.cached),
-            cache_write: count(&read, "cache_write_tokens").or(old.cache_write),
-            output: count(usage, "output_tokens").or(old.output),
-            reasoning: count(&written, "reasoning_tokens").or(old.reasoning),
-        };
-        if new != Usage::default() {
-            self.reply.usage = Some(new);
-        }
-    }
-}
-
-/// The fault of a reply whose last word means a failure.
-fn ended_with(class: FaultClass, word: &str) -> Fault {
-    let word = one_line(word);
-    Fault::new(class, format!("the provider ended the reply with `{word}`"))
 }
 
 /// The fault of a reply that nobody said is whole. `odd` is an object that meant nothing.
@@ -337,14 +318,5 @@ fn torn(begun: bool, broken: bool, odd: Option<&str>, end: End, excerpt: &str) -
     if !begun && let Some(odd) = odd {
         return in_reply(odd);
     }
-    match end {
-        End::Stalled(message) => Fault::new(FaultClass::Stall, message),
-        End::Lost(message) if begun => Fault::new(FaultClass::Torn, message),
-        End::Lost(message) => Fault::new(FaultClass::Transport, message),
-        End::Closed if begun || broken => {
-            let message = "the connection was closed before the reply was whole";
-            Fault::new(FaultClass::Torn, message)
-        }
-        End::Closed => unusable(excerpt),
-    }
+    unended(end, begun, broken, excerpt)
 }

@@ -514,3 +514,12 @@ fn items_without_end_are_stopped() {
         "permanent the reply is larger than 67108864 bytes or 4096 items"
     );
 }
+
+#[test]
+fn what_was_counted_before_a_failure_is_known() {
+    let failed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"m"},"usage":{"input_tokens":90,"output_tokens":7}}}"#;
+    let body = format!("data: {failed}\n\n");
+    let fault = read(body.as_bytes(), 7).0.unwrap_err();
+    let usage = fault.usage.unwrap();
+    assert_eq!((usage.input, usage.output), (Some(90), Some(7)));
+}

@@ -1,6 +1,6 @@
 //! Pieces of calls in, calls out.
 
-use crate::model::calls::{Arrival, Calls};
+use crate::model::calls::{Arrival, CALLS_MAX, Calls};
 use crate::model::loose::{Object, Value};
 
 /// Takes one `tool_calls` array after the other and shows `id name arguments extra`.
@@ -23,6 +23,38 @@ fn check(arrival: Arrival, arrays: &[&str], expected: &[&str]) {
         .collect();
     assert_eq!(shown, expected, "{arrays:?}");
     assert!(begun.len() <= shown.len(), "{begun:?}");
+}
+
+/// As many pieces as a long reply has: to read all of it again at each would take hours.
+#[test]
+fn a_call_of_many_pieces_is_one_call() {
+    let mut arrays = vec![r#"[{"function":{"name":"Read","arguments":"{\"x\":\""}}]"#];
+    arrays.extend(vec![
+        r#"[{"function":{"name":"Read","arguments":"word "}}]"#;
+        50_000
+    ]);
+    arrays.push(r#"[{"function":{"name":"Read","arguments":"\"}"}}]"#);
+    let whole = format!(r#"- Read {{"x":"{}"}}"#, "word ".repeat(50_000));
+    check(Arrival::Pieces, &arrays, &[&whole]);
+}
+
+#[test]
+fn no_more_calls_are_told_apart_than_there_may_be() {
+    let many = vec!["{\"id\":\"\"}"; 3 * CALLS_MAX].join(",");
+    for arrival in [Arrival::Pieces, Arrival::Whole] {
+        let mut calls = Calls::default();
+        let array = match arrival {
+            Arrival::Whole => format!("[{many}]"),
+            Arrival::Pieces => {
+                let item = |id: usize| format!("{{\"id\":\"{id}\"}}");
+                let items: Vec<String> = (0..3 * CALLS_MAX).map(item).collect();
+                format!("[{}]", items.join(","))
+            }
+        };
+        let (values, _) = Value::sequence(&array);
+        calls.take(&values[0].array().unwrap(), arrival, false, &mut Vec::new());
+        assert_eq!(calls.count(), CALLS_MAX + 1, "{arrival:?}");
+    }
 }
 
 #[test]
