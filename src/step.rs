@@ -392,8 +392,8 @@ fn used(view: &View, now: At) -> Vec<Used> {
         use_of(
             Reason::Tokens,
             tokens,
-            since.input + since.output,
-            before.input + before.output,
+            since.input.saturating_add(since.output),
+            before.input.saturating_add(before.output),
             limits.tokens,
         ),
         use_of(

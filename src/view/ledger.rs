@@ -456,11 +456,12 @@ fn announced(response: &Response, transcript: &Transcript) -> Option<Announcemen
 }
 
 fn add(totals: &mut Totals, usage: Usage, prices: Option<&Prices>) {
-    totals.input += usage.input.unwrap_or(0);
-    totals.cached += usage.cached.unwrap_or(0);
-    totals.output += usage.output.unwrap_or(0);
+    let more = |total: u64, count: Option<u64>| total.saturating_add(count.unwrap_or(0));
+    totals.input = more(totals.input, usage.input);
+    totals.cached = more(totals.cached, usage.cached);
+    totals.output = more(totals.output, usage.output);
     if let Some(prices) = prices {
-        totals.cost_usd_micro =
-            Some(totals.cost_usd_micro.unwrap_or(0) + meter::cost(usage, prices));
+        let cost = more(meter::cost(usage, prices), totals.cost_usd_micro);
+        totals.cost_usd_micro = Some(cost);
     }
 }
