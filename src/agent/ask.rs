@@ -271,13 +271,26 @@ fn fits_a_line(response: &Response) -> bool {
         || serde_json::to_vec(response).is_ok_and(|json| json.len() < most)
 }
 
-/// The bytes of text and calls in a response.
+/// The bytes of everything in a response but its reasoning.
 fn size(response: &Response) -> usize {
     let extra = |call: &ToolCall| call.extra.as_ref().map_or(0, String::len);
     let id = |call: &ToolCall| call.provider_id.as_ref().map_or(0, String::len);
     let calls = response.calls.iter();
     let calls = calls.map(|it| 64 + it.arguments.len() + it.name.len() + id(it) + extra(it));
-    response.text.len() + calls.sum::<usize>()
+    let beside = words(response).into_iter().flatten().map(String::len);
+    let extra = response.extra.as_ref().map_or(0, String::len);
+    response.text.len() + calls.sum::<usize>() + beside.sum::<usize>() + extra
+}
+
+/// The provider's own words for a response.
+fn words(response: &Response) -> [Option<&String>; 3] {
+    let Response {
+        finish,
+        model,
+        provider_request,
+        ..
+    } = response;
+    [finish, model, provider_request].map(Option::as_ref)
 }
 
 /// Makes a response that cannot be recorded one that was cut, and keeps its beginning: the model is
@@ -296,6 +309,15 @@ fn shortened(response: &mut Response) -> Option<String> {
         keep(&mut call.arguments, 200);
         (call.provider_id, call.extra) = (None, None);
     }
+    let beside = [
+        &mut response.finish,
+        &mut response.model,
+        &mut response.provider_request,
+    ];
+    for word in beside.into_iter().flatten() {
+        keep(word, 200);
+    }
+    response.extra = None;
     response.ending = Ending::Cut;
     Some(format!(
         "the reply has {} bytes, too many to be recorded: its beginning was kept, and no call of it \
@@ -363,4 +385,36 @@ fn doubt(view: &View, response: EntryId) -> Option<String> {
         grouped(counted),
         answer.request
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_whose_own_words_are_too_long_can_be_recorded() {
+        let time = ResponseTime { first: 1, all: 2 };
+        let reply = Reply::text("done");
+        let mut short = reply.clone().answers(EntryId(4), time);
+        assert_eq!(shortened(&mut short), None);
+        let long = Some("x".repeat(jsonl::LINE_WRITTEN));
+        let extra = Some(format!("{{\"x\":\"{}\"}}", "x".repeat(jsonl::LINE_WRITTEN)));
+        for reply in [
+            Reply {
+                finish: long.clone(),
+                ..reply.clone()
+            },
+            Reply {
+                model: long.clone(),
+                provider_request: long,
+                ..reply.clone()
+            },
+            Reply { extra, ..reply },
+        ] {
+            let mut response = reply.answers(EntryId(4), time);
+            assert!(shortened(&mut response).is_some());
+            assert_eq!((response.ending, &*response.text), (Ending::Cut, "done"));
+            assert!(fits_a_line(&response) && response.extra.is_none());
+        }
+    }
 }
