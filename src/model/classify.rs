@@ -22,7 +22,7 @@ const NO_TOOLS: &str = "this model or server takes no tools, and all work here i
 pub(crate) struct Failure<'a> {
     /// The HTTP status; absent for an error within a reply.
     pub(crate) status: Option<u16>,
-    /// The headers `retry-after-ms` and `retry-after`, as often as they came.
+    /// The headers by which the server asks to wait, as often as they came.
     pub(crate) waits: &'a [Wait<'a>],
     /// The body, or as much as was read of it.
     pub(crate) body: &'a str,
@@ -110,6 +110,11 @@ impl Said {
                 _ if message.contains("overloaded") => FaultClass::Overload,
                 _ => FaultClass::Server,
             },
+            // What is wrong with a request stays wrong, whatever the server calls it.
+            Some(400 | 404 | 405 | 410 | 422) => by_words()
+                .filter(|class| !class.retried())
+                .or_else(|| class_by_refusal(message))
+                .unwrap_or(FaultClass::Permanent),
             Some(_) => by_words()
                 .or_else(|| class_by_refusal(message))
                 .unwrap_or(FaultClass::Permanent),
@@ -271,6 +276,12 @@ mod tests {
                 r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]"#,
                 Auth,
             ),
+            (
+                400,
+                r#"{"error":{"message":"no such model here","code":"model_unavailable","type":"api_error"}}"#,
+                Permanent,
+            ),
+            (404, r#"{"error":{"type":"internal_error"}}"#, Permanent),
             (402, "", Permanent),
             (408, "", Server),
             (
