@@ -31,6 +31,11 @@ use crate::model::{Ask, Delta, Fault, Model, Reply, overflow, usage};
 use crate::setup::{Api, Profile};
 use crate::transcript::FaultClass;
 
+/// The shortest beginning of a key, in characters, that is as secret as the whole.
+const BEGINNING: usize = 16;
+/// The shortest header, or value in a query, that may be a secret, in bytes.
+const SECRET_BYTES: usize = 16;
+
 /// A key, which is shown to nobody.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
@@ -41,12 +46,25 @@ impl ApiKey {
         Self(key.trim().to_owned())
     }
 
-    /// The text with every occurrence of the key replaced.
+    /// The text with every occurrence of the key replaced, and every long beginning of it: a text
+    /// that was cut may end within the key.
     fn redact(&self, text: &str) -> String {
         if self.0.len() < 4 {
             return text.to_owned();
         }
-        text.replace(&self.0, "[key]")
+        let beginning = self.0.char_indices().nth(BEGINNING);
+        let beginning = beginning.map_or(self.0.as_str(), |(end, _)| &self.0[..end]);
+        let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some((before, found)) = rest.split_once(beginning) {
+            shown.push_str(before);
+            shown.push_str("[key]");
+            let same = found.chars().zip(self.0[beginning.len()..].chars());
+            let same = same.take_while(|(shown, secret)| shown == secret);
+            let same: usize = same.map(|(c, _)| c.len_utf8()).sum();
+            rest = &found[same..];
+        }
+        shown.push_str(rest);
+        shown
     }
 }
 
@@ -182,11 +200,9 @@ impl Client {
         if let Some(key) = &shared.key {
             request = request.bearer_auth(&key.0);
         }
-        let redact = |mut fault: Fault| {
-            if let Some(key) = &shared.key {
-                fault.message = key.redact(&fault.message);
-            }
-            fault
+        let redact = |fault: Fault| Fault {
+            message: shared.redact(&fault.message),
+            ..fault
         };
         let limit = shared.timeouts.bytes;
         let asked = async {
@@ -269,15 +285,9 @@ impl Exchange {
         if let Some(counted) = &mut fault.usage {
             **counted = usage::whole(**counted, &self.profile.usage);
         }
-        if let Some(key) = &self.shared.key {
-            fault.message = key.redact(&fault.message);
-            fault.refused_call = fault.refused_call.map(|call| key.redact(&call));
-        }
-        // A header that is long enough may hold one as well.
-        let headers = self.shared.headers.values().map(HeaderValue::to_str);
-        for header in headers.flatten().filter(|header| header.len() >= 16) {
-            fault.message = ApiKey::new(header).redact(&fault.message);
-        }
+        fault.message = self.shared.redact(&fault.message);
+        let call = fault.refused_call.take();
+        fault.refused_call = call.map(|call| self.shared.redact(&call));
         self.ready.push_back(Delta::Fault(Box::new(fault)));
     }
 }
@@ -288,6 +298,21 @@ impl Exchange {
 struct Answered(Response);
 
 impl Shared {
+    /// The text without the key and whatever else is sent that may be secret: long headers, and long
+    /// values of the address's query.
+    fn redact(&self, text: &str) -> String {
+        let mut text = match &self.key {
+            Some(key) => key.redact(text),
+            None => text.to_owned(),
+        };
+        let headers = self.headers.values().filter_map(|it| it.to_str().ok());
+        let query = self.query.iter().map(|(_, value)| value.as_str());
+        for secret in headers.chain(query).filter(|it| it.len() >= SECRET_BYTES) {
+            text = text.replace(secret, "[key]");
+        }
+        text
+    }
+
     /// Sends the request and waits for the beginning of an answer that is not a failure.
     async fn open(&self, ask: Ask) -> Result<Reading, Fault> {
         let bounds = Bounds {
@@ -410,4 +435,31 @@ fn header_map(headers: Vec<(String, String)>) -> Result<HeaderMap, ClientError> 
         map.insert(known, value);
     }
     Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_neither_whole_nor_cut() {
+        for (key, text, shown) in [
+            (
+                "secret-0123456789abcdef",
+                "wrong secret-0123456789abcdef!",
+                "wrong [key]!",
+            ),
+            ("secret-0123456789abcdef", "secret-0123456789abc…", "[key]…"),
+            ("secret-0123456789abcdef", "secret-012345", "secret-012345"),
+            (
+                "sécret-0123456789abcdéf",
+                "sécret-0123456789abcdé sécret-0123456789",
+                "[key] [key]",
+            ),
+            ("short", "a short key, shor", "a [key] key, shor"),
+            ("no", "no", "no"),
+        ] {
+            assert_eq!(ApiKey::new(key).redact(text), shown, "{text}");
+        }
+    }
 }
