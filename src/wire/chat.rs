@@ -12,13 +12,13 @@ use crate::setup::{
     CacheMarkers, EmptyContent, OutputFormat, OutputSchema, Profile, SchemaForm, SendBack,
 };
 use crate::wire::call::{self, call_id};
-use crate::wire::{Head, Wanted, lower};
+use crate::wire::{Head, lower};
 
 /// Everything of a body before its first message, the instructions' message included.
 pub fn head(head: &Head<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     let (parameters, profile) = (&head.model.parameters, &head.model.profile);
-    let takes = |name: &str| profile.parameters.takes(name);
+    let takes = |name: &str| head.takes(name);
     out.extend_from_slice(b"{\"model\":");
     json(&mut out, &head.model.name);
     out.extend_from_slice(b",\"stream\":true");
@@ -50,20 +50,15 @@ pub fn head(head: &Head<'_>) -> Vec<u8> {
     if markers == CacheMarkers::Request && takes("cache_control") {
         out.extend_from_slice(b",\"cache_control\":{\"type\":\"ephemeral\"}");
     }
-    for (name, value) in profile
-        .parameters
-        .add
-        .iter()
-        .filter(|(name, _)| takes(name))
-    {
+    for (name, value) in head.added() {
         out.push(b',');
         json(&mut out, name);
         out.push(b':');
         json(&mut out, value);
     }
-    tools(&mut out, head);
-    if let Some(schema) = head.output.filter(|_| takes("response_format")) {
-        response_format(&mut out, head, schema);
+    tools(&mut out, head, tool);
+    if let Some(schema) = head.form().filter(|_| takes("response_format")) {
+        response_format(&mut out, schema, profile.output.format);
     }
     out.extend_from_slice(b",\"messages\":[");
     if !head.instructions.is_empty() {
@@ -80,38 +75,27 @@ pub fn head(head: &Head<'_>) -> Vec<u8> {
     out
 }
 
-fn tools(out: &mut Vec<u8>, head: &Head<'_>) {
-    let profile = &head.model.profile;
-    // Where a form and tools do not go together, the answer is asked for without tools.
-    let apart = head.output.is_some() && !profile.output.beside_tools;
-    if head.tools.is_empty() || (head.wanted == Wanted::Answer && apart) {
-        return;
+/// Tells of the tools, each as `tool` writes it, and whether none of them may be called.
+pub(super) fn tools(
+    out: &mut Vec<u8>,
+    head: &Head<'_>,
+    tool: fn(&mut Vec<u8>, &ToolSpec, SchemaForm),
+) {
+    let form = head.model.profile.tools.schema;
+    for (place, spec) in head.told().iter().enumerate() {
+        out.extend_from_slice(if place > 0 { b"," } else { b",\"tools\":[" });
+        tool(out, spec, form);
     }
-    out.extend_from_slice(b",\"tools\":[");
-    for (place, spec) in head.tools.iter().enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
-        tool(out, spec, profile.tools.schema);
+    if !head.told().is_empty() {
+        out.push(b']');
     }
-    out.push(b']');
-    if head.wanted != Wanted::Work && profile.parameters.takes("tool_choice") {
+    if head.forbids_calls() {
         out.extend_from_slice(b",\"tool_choice\":\"none\"");
     }
 }
 
-fn response_format(out: &mut Vec<u8>, head: &Head<'_>, output: &OutputSchema) {
-    let profile = &head.model.profile.output;
-    let beside = profile.beside_tools || head.tools.is_empty();
-    let wanted = match head.wanted {
-        Wanted::Work => beside,
-        Wanted::Text => false,
-        Wanted::Answer => true,
-    };
-    if !wanted {
-        return;
-    }
-    match profile.format {
+fn response_format(out: &mut Vec<u8>, output: &OutputSchema, format: OutputFormat) {
+    match format {
         OutputFormat::JsonSchema => {
             out.extend_from_slice(
                 b",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":",

@@ -1,8 +1,9 @@
 //! Messages to body bytes.
 //!
 //! A body is compact JSON whose fields stand in a fixed order with the messages last, so that from
-//! one request to the next its bytes only grow. [`Head`] is rendered once and each message once; [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where
-//! messages come from.
+//! one request to the next its bytes only grow. [`Head`] is rendered once and each message once;
+//! [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where messages
+//! come from.
 
 pub mod arrange;
 pub mod lower;
@@ -15,6 +16,8 @@ pub mod digest;
 pub mod judge;
 
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::exchange::{Message, ToolSpec};
 use crate::id::Digest;
@@ -79,6 +82,51 @@ impl<'a> Head<'a> {
     }
 }
 
+impl Head<'_> {
+    /// Whether a parameter of ours may be sent: what a profile adds under its name takes its place.
+    fn takes(&self, name: &str) -> bool {
+        let parameters = &self.model.profile.parameters;
+        parameters.takes(name) && !parameters.add.contains_key(name)
+    }
+
+    /// The parameters that the profile adds, but nothing that a request is made of.
+    fn added(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let parameters = &self.model.profile.parameters;
+        let may = |name: &str| {
+            let forbids = name == "tool_choice" && self.wanted != Wanted::Work;
+            parameters.takes(name) && !parameter::is_needed(name) && !forbids
+        };
+        parameters.add.iter().filter(move |(name, _)| may(name))
+    }
+
+    /// The tools that the body tells of.
+    fn told(&self) -> &[ToolSpec] {
+        // Where a form and tools do not go together, the answer is asked for without tools.
+        let apart = self.output.is_some() && !self.model.profile.output.beside_tools;
+        if apart && self.wanted == Wanted::Answer {
+            &[]
+        } else {
+            self.tools
+        }
+    }
+
+    /// Whether the body says that none of its tools may be called.
+    fn forbids_calls(&self) -> bool {
+        let takes = self.model.profile.parameters.takes("tool_choice");
+        takes && self.wanted != Wanted::Work && !self.told().is_empty()
+    }
+
+    /// The schema that the reply must fit by the body's own words.
+    fn form(&self) -> Option<&OutputSchema> {
+        let beside = self.model.profile.output.beside_tools || self.tools.is_empty();
+        self.output.filter(|_| match self.wanted {
+            Wanted::Work => beside,
+            Wanted::Text => false,
+            Wanted::Answer => true,
+        })
+    }
+}
+
 /// Appends one message as this model reads it, without a comma.
 pub fn message(out: &mut Vec<u8>, message: &Message<'_>, model: &Model) {
     match model.api {
@@ -114,5 +162,58 @@ impl Body {
             sha256: self.sha256,
             bytes: self.bytes.len() as u64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What stands in a body before its messages: `Wanted::Work`, then `Wanted::Text`.
+    fn check(api: Api, expected: [&str; 2]) {
+        let mut model = Model::named("m");
+        model.api = api;
+        model.parameters.temperature = Some(0.5);
+        let added = json!({
+            "messages": [], "model": "other", "temperature": 1, "tool_choice": "auto", "tools": [],
+        });
+        model.profile.parameters.add = added.as_object().unwrap().clone();
+        let tool = ToolSpec {
+            name: "Read".to_owned(),
+            description: String::new(),
+            schema: lower::any_object(),
+            meta: crate::exchange::ToolMeta::default(),
+        };
+        let heads = [Wanted::Work, Wanted::Text].map(|wanted| Head {
+            model: &model,
+            tools: std::slice::from_ref(&tool),
+            instructions: "",
+            output: None,
+            wanted,
+        });
+        assert_eq!(
+            heads.map(|head| String::from_utf8(head.bytes()).unwrap()),
+            expected
+        );
+    }
+
+    #[test]
+    fn what_a_profile_adds_takes_the_place_of_ours_and_no_key_stands_twice() {
+        check(
+            Api::Chat,
+            [
+                r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":1,"tool_choice":"auto","tools":[{"type":"function","function":{"name":"Read","description":"","parameters":{"type":"object","properties":{}}}}],"messages":["#,
+                r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":1,"tools":[{"type":"function","function":{"name":"Read","description":"","parameters":{"type":"object","properties":{}}}}],"tool_choice":"none","messages":["#,
+            ],
+        );
+        check(
+            Api::Responses,
+            [
+                r#"{"model":"m","stream":true,"store":false,"include":["reasoning.encrypted_content"],"temperature":1,"tool_choice":"auto","tools":[{"type":"function","name":"Read","description":"","parameters":{"type":"object","properties":{}},"strict":false}],"input":["#,
+                r#"{"model":"m","stream":true,"store":false,"include":["reasoning.encrypted_content"],"temperature":1,"tools":[{"type":"function","name":"Read","description":"","parameters":{"type":"object","properties":{}},"strict":false}],"tool_choice":"none","input":["#,
+            ],
+        );
     }
 }

@@ -18,6 +18,11 @@ const NEEDED: [&str; 6] = [
 /// The two names of the most tokens of output.
 const MOST: [&str; 2] = ["max_completion_tokens", "max_tokens"];
 
+/// Whether there is no request without a member of this name.
+pub(super) fn is_needed(name: &str) -> bool {
+    NEEDED.contains(&name)
+}
+
 /// The member of a request that a provider speaks of when it names a parameter; `None` if the
 /// request has no such member or cannot do without it.
 pub fn named(body: &[u8], parameter: &str) -> Option<String> {
@@ -25,7 +30,7 @@ pub fn named(body: &[u8], parameter: &str) -> Option<String> {
         .split(['.', '[', '/'])
         .find(|part| !part.is_empty())?;
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
-    (!NEEDED.contains(&name) && members.contains_key(name)).then(|| name.to_owned())
+    (!is_needed(name) && members.contains_key(name)).then(|| name.to_owned())
 }
 
 /// Leaves a parameter out from here on; of the most tokens of output, the other name is tried first.

@@ -16,53 +16,50 @@ pub use items::{BETWEEN, Placed, Several};
 use crate::exchange::{Message, ToolSpec};
 use crate::setup::{OutputFormat, OutputSchema, Profile, SchemaForm, SendBack};
 use crate::wire::call::call_id;
-use crate::wire::chat::json;
-use crate::wire::{Head, Wanted, lower};
+use crate::wire::chat::{json, tools};
+use crate::wire::{Head, lower};
 
 /// Everything of a body before its first item.
 pub fn head(head: &Head<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     let (parameters, profile) = (&head.model.parameters, &head.model.profile);
-    let added = &profile.parameters.add;
-    let takes = |name: &str| profile.parameters.takes(name);
-    // What a profile adds under a name of ours takes its place.
-    let ours = |name: &str| takes(name) && !added.contains_key(name);
+    let takes = |name: &str| head.takes(name);
     out.extend_from_slice(b"{\"model\":");
     json(&mut out, &head.model.name);
     out.extend_from_slice(b",\"stream\":true");
-    if ours("store") {
+    if takes("store") {
         out.extend_from_slice(b",\"store\":false");
     }
-    if profile.reasoning.send_back == SendBack::Always && ours("include") {
+    if profile.reasoning.send_back == SendBack::Always && takes("include") {
         out.extend_from_slice(b",\"include\":[\"reasoning.encrypted_content\"]");
     }
     if let Some(tokens) = parameters.max_output_tokens
-        && ours("max_output_tokens")
+        && takes("max_output_tokens")
     {
         member(&mut out, "max_output_tokens", &tokens);
     }
     if let Some(temperature) = parameters.temperature
-        && ours("temperature")
+        && takes("temperature")
     {
         member(&mut out, "temperature", &temperature);
     }
     if let Some(effort) = &parameters.reasoning_effort
-        && ours("reasoning")
+        && takes("reasoning")
     {
         out.extend_from_slice(b",\"reasoning\":{\"effort\":");
         json(&mut out, effort);
         out.push(b'}');
     }
     let key = parameters.cache_key.as_ref();
-    if let Some(key) = key.filter(|_| profile.cache.key && ours("prompt_cache_key")) {
+    if let Some(key) = key.filter(|_| profile.cache.key && takes("prompt_cache_key")) {
         member(&mut out, "prompt_cache_key", key);
     }
-    for (name, value) in added.iter().filter(|(name, _)| takes(name)) {
+    for (name, value) in head.added() {
         member(&mut out, name, value);
     }
-    tools(&mut out, head);
-    if let Some(schema) = head.output.filter(|_| ours("text")) {
-        text_format(&mut out, head, schema);
+    tools(&mut out, head, tool);
+    if let Some(schema) = head.form().filter(|_| takes("text")) {
+        text_format(&mut out, schema, profile.output.format);
     }
     if !head.instructions.is_empty() {
         member(&mut out, "instructions", head.instructions);
@@ -79,26 +76,6 @@ fn member(out: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) {
     json(out, value);
 }
 
-fn tools(out: &mut Vec<u8>, head: &Head<'_>) {
-    let profile = &head.model.profile;
-    // Where a form and tools do not go together, the answer is asked for without tools.
-    let apart = head.output.is_some() && !profile.output.beside_tools;
-    if head.tools.is_empty() || (head.wanted == Wanted::Answer && apart) {
-        return;
-    }
-    out.extend_from_slice(b",\"tools\":[");
-    for (place, spec) in head.tools.iter().enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
-        tool(out, spec, profile.tools.schema);
-    }
-    out.push(b']');
-    if head.wanted != Wanted::Work && profile.parameters.takes("tool_choice") {
-        out.extend_from_slice(b",\"tool_choice\":\"none\"");
-    }
-}
-
 fn tool(out: &mut Vec<u8>, spec: &ToolSpec, form: SchemaForm) {
     out.extend_from_slice(b"{\"type\":\"function\",\"name\":");
     json(out, &spec.name);
@@ -112,17 +89,8 @@ fn tool(out: &mut Vec<u8>, spec: &ToolSpec, form: SchemaForm) {
     out.extend_from_slice(b",\"strict\":false}");
 }
 
-fn text_format(out: &mut Vec<u8>, head: &Head<'_>, output: &OutputSchema) {
-    let profile = &head.model.profile.output;
-    let wanted = match head.wanted {
-        Wanted::Work => profile.beside_tools || head.tools.is_empty(),
-        Wanted::Text => false,
-        Wanted::Answer => true,
-    };
-    if !wanted {
-        return;
-    }
-    match profile.format {
+fn text_format(out: &mut Vec<u8>, output: &OutputSchema, format: OutputFormat) {
+    match format {
         OutputFormat::JsonSchema => {
             out.extend_from_slice(b",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":");
             json(out, &output.name);
