@@ -147,6 +147,16 @@ section! {
     }
 }
 
+/// Members of a request that no profile can add.
+const OWN: [&str; 6] = [
+    "model",
+    "stream",
+    "messages",
+    "input",
+    "instructions",
+    "tools",
+];
+
 /// The user's own profiles, each over the one it is based on. What says only what is built in is none.
 pub(super) fn resolve(
     sections: BTreeMap<String, ProfileSection>,
@@ -179,6 +189,11 @@ fn candidate(name: String, section: ProfileSection) -> Result<Candidate, Meaning
     section.hosts.clone().put(&mut candidate.hosts);
     section.models.clone().put(&mut candidate.models);
     candidate.profile = laid(section, profile);
+    let mut added = candidate.profile.parameters.add.keys();
+    if let Some(member) = added.find(|member| OWN.contains(&member.as_str())) {
+        let member = member.clone();
+        return Err(MeaningError::OwnMember { name, member });
+    }
     Ok(candidate)
 }
 

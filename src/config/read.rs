@@ -96,6 +96,14 @@ pub enum MeaningError {
         /// What it could be based on.
         hint: String,
     },
+    /// A profile adds what makes up a request.
+    #[error("`profiles.{name}.parameters.add` holds `{member}`, which each request says by itself")]
+    OwnMember {
+        /// The profile.
+        name: String,
+        /// The member.
+        member: String,
+    },
     /// What should name a variable does not look like a name, and may be a key.
     #[error("`model.api_key_env` takes the NAME of a variable, not a key")]
     KeyVariable,
@@ -123,7 +131,7 @@ impl MeaningError {
             Self::HalfPrices => "model.prices",
             Self::OutputFillsWindow { .. } => "model.max_output_tokens",
             Self::NoTrigger => "compaction.auto.trigger_ratio",
-            Self::NoSuchBase { .. } => "profiles",
+            Self::NoSuchBase { .. } | Self::OwnMember { .. } => "profiles",
             Self::KeyVariable => "model.api_key_env",
             Self::Address(_) => "model.base_url",
             Self::Sandbox(_) => "sandbox.mode",

@@ -255,6 +255,7 @@ fn wrong_values_are_told_with_what_would_be_right() {
 fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
     insta::assert_snapshot!(all_said(&[
         "limits: {}\nprofiles:\n  mine:\n    base: opnai\n",
+        "profiles:\n  mine:\n    parameters:\n      add: { top_k: 1, messages: [] }\n",
         "model:\n  prices:\n    input: 1\n",
         "model:\n  context_window: 1000\n  max_output_tokens: 1000\n",
         "model:\n  api_key_env: sk-secret\n",
@@ -265,6 +266,8 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
     ]), @r#"
     limits: {}\nprofiles:\n  mine:\n    base: opnai\n
       setting in c.yaml:4 cannot be used: `profiles.mine.base` names `opnai`, which is no built-in profile; did you mean `openai`?
+    profiles:\n  mine:\n    parameters:\n      add: { top_k: 1, messages: [] }\n
+      setting in c.yaml:4 cannot be used: `profiles.mine.parameters.add` holds `messages`, which each request says by itself
     model:\n  prices:\n    input: 1\n
       setting in c.yaml:3 cannot be used: `model.prices` needs both `input` and `output`
     model:\n  context_window: 1000\n  max_output_tokens: 1000\n
