@@ -39,6 +39,7 @@ use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
 use crate::cli::demo::site::{Site, Where};
 use crate::cli::demo::story::Story;
+pub(crate) use crate::cli::demo::story::wrapped;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
 use crate::cli::{DemoArgs, Process, amount, stop};

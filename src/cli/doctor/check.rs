@@ -1,10 +1,11 @@
 //! What the doctor finds, a line each, and what there is to change.
 
-use std::io;
+use std::{io, mem};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cli::demo::wrapped;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
 
@@ -51,6 +52,7 @@ pub(super) struct Findings<'a> {
     exit: Exit,
     checks: Vec<Check>,
     change: Vec<String>,
+    better: Vec<String>,
 }
 
 impl<'a> Findings<'a> {
@@ -62,6 +64,7 @@ impl<'a> Findings<'a> {
             exit: Exit::Done,
             checks: Vec::new(),
             change: Vec::new(),
+            better: Vec::new(),
         }
     }
 
@@ -109,6 +112,11 @@ impl<'a> Findings<'a> {
         self.change.push(text.into());
     }
 
+    /// What to change that is not at fault, and is told last.
+    pub(super) fn better(&mut self, text: impl Into<String>) {
+        self.better.push(text.into());
+    }
+
     fn add(&mut self, name: &'static str, outcome: Outcome, text: String) -> Result<(), Failure> {
         if !self.json {
             let (word, look) = match outcome {
@@ -116,10 +124,13 @@ impl<'a> Findings<'a> {
                 Outcome::Warn => ("warn", Look::Strong),
                 Outcome::Fail => ("fail", Look::Bad),
             };
-            self.term.print(&[
-                (look, format!("{word:6}")),
-                (Look::Plain, format!("{name:10}{text}")),
-            ])?;
+            for (place, line) in self.lines(&text, 16).into_iter().enumerate() {
+                let (word, name) = if place == 0 { (word, name) } else { ("", "") };
+                self.term.print(&[
+                    (look, format!("{word:6}")),
+                    (Look::Plain, format!("{name:10}{line}")),
+                ])?;
+            }
         }
         self.checks.push(Check {
             name,
@@ -129,30 +140,58 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
+    /// A text in lines that a terminal has room for beside a margin; elsewhere in one.
+    fn lines(&self, text: &str, margin: usize) -> Vec<String> {
+        match self.term.width() {
+            Some(width) => wrapped(text, width.saturating_sub(margin).max(40)),
+            None => vec![text.to_owned()],
+        }
+    }
+
     /// Ends with what to change.
-    pub(super) fn end(self) -> Result<Exit, Failure> {
+    pub(super) fn end(mut self) -> Result<Exit, Failure> {
         let usable = self.exit == Exit::Done;
         if self.json {
             let diagnosis = Diagnosis {
                 usable,
                 exit: self.exit as u8,
                 checks: self.checks,
-                change: self.change,
+                change: [self.change, self.better].concat(),
             };
             let json = serde_json::to_string(&diagnosis).map_err(io::Error::from)?;
             self.term.print_json(&json)?;
             return Ok(self.exit);
         }
-        let told = match (usable, self.change.is_empty()) {
-            (true, true) => "Nothing needs to change.",
-            (true, false) => "It works. What may be better:",
-            (false, true) => "It does not work.",
-            (false, false) => "It does not work. What to change:",
+        let parts = if usable {
+            let all = [mem::take(&mut self.change), mem::take(&mut self.better)].concat();
+            let told = if all.is_empty() {
+                "Nothing needs to change."
+            } else {
+                "It works. What may be better:"
+            };
+            vec![(told, all)]
+        } else {
+            let told = if self.change.is_empty() {
+                "It does not work."
+            } else {
+                "It does not work. What to change:"
+            };
+            let mut parts = vec![(told, mem::take(&mut self.change))];
+            if !self.better.is_empty() {
+                parts.push(("What may be better:", mem::take(&mut self.better)));
+            }
+            parts
         };
         self.term.print(&[(Look::Plain, "")])?;
-        self.term.print(&[(Look::Strong, told)])?;
-        for change in &self.change {
-            self.term.print(&[(Look::Plain, format!("  {change}"))])?;
+        for (told, all) in parts {
+            self.term.print(&[(Look::Strong, told)])?;
+            for change in &all {
+                for (place, line) in self.lines(change, 4).iter().enumerate() {
+                    let margin = if place == 0 { "  " } else { "    " };
+                    self.term
+                        .print(&[(Look::Plain, format!("{margin}{line}"))])?;
+                }
+            }
         }
         Ok(self.exit)
     }

@@ -6,7 +6,11 @@ mod probe;
 use std::time::Duration;
 
 use clap::Args;
-use undertext::config::{self, Environment, Key, Layers, Sections, Settings, Sources};
+use undertext::announcement::{self, Announcement};
+use undertext::config::{
+    self, ConfigError, EndpointError, Environment, Key, Layers, Sections, Settings, Sources,
+};
+use undertext::exchange::Ending;
 use undertext::model::offline::{NAME, Offline, WINDOW};
 use undertext::model::{Client, Fault, Listed};
 use undertext::profile::{self, Choice, Known, known};
@@ -41,12 +45,16 @@ Examples:
   undertext doctor --base-url http://127.0.0.1:11434/v1 -m qwen3
   undertext doctor -m offline                    needs neither key nor network
 
-It asks the model for a word and for a call of a tool, which costs a few hundred tokens. It exits with
-0 if runs can be had; else with 2 if settings or the key are wrong, 4 if the server fails, and 1 if the
-model does not do what a run needs.";
+It asks the model for a word and for a call of a tool, which costs a few hundred tokens. It exits
+with 0 if runs can be had; else with 2 if settings or the key are wrong, 4 if the server fails, and
+1 if the model does not do what a run needs.";
 
 /// The longest waits here: for a connection, and for anything else.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
+
+/// What to do where a reply is cut.
+const LESS: &str =
+    "let the model think less (model.reasoning_effort), or see what limits output at the server";
 
 /// A window below this is small for an agent, in tokens.
 const SMALL: u64 = 32_000;
@@ -144,8 +152,13 @@ async fn online(
     let endpoint = match settings.endpoint(environment) {
         Ok(endpoint) => endpoint,
         Err(error) => {
+            let variable = if let ConfigError::Endpoint(EndpointError::NamedKey(name, _)) = &error {
+                name.clone()
+            } else {
+                "OPENAI_API_KEY".to_owned()
+            };
             findings.fail("key", Exit::Usage, start::no_key(error).line())?;
-            findings.change("export the key in the variable that is named: OPENAI_API_KEY=…");
+            findings.change(format!("set the variable: export {variable}=…"));
             findings.change(
                 "or name a server that needs none: \
                  undertext doctor --base-url http://127.0.0.1:11434/v1 -m MODEL",
@@ -218,6 +231,7 @@ fn client(
         Err(error) => {
             let failure = Failure::new(Exit::Usage, error);
             findings.fail("server", Exit::Usage, failure.line())?;
+            findings.change("mend what is named there");
             Ok(None)
         }
     }
@@ -239,6 +253,28 @@ fn proxy(url: &str, environment: &Environment) -> String {
     }
 }
 
+/// What to do about a server that cannot be reached, by a proxy or without.
+fn unreached(url: &str, by_proxy: bool, fault: &Fault) -> String {
+    let message = &fault.message;
+    if fault.class == FaultClass::Permanent {
+        // A certificate, and the message says what can be done.
+        return "see that the address is right, and that its certificate can be trusted".to_owned();
+    }
+    if message.contains("InvalidContentType") {
+        let plain = url.replacen("https:", "http:", 1);
+        return format!("that server speaks no TLS; try --base-url {plain}");
+    }
+    if by_proxy {
+        return "see that the proxy works, or name that host in NO_PROXY".to_owned();
+    }
+    if message.contains("connection was lost") {
+        return format!(
+            "see that {url} is the address of an API; with TLS it begins with https://"
+        );
+    }
+    "start that server, or name another with --base-url".to_owned()
+}
+
 /// What it means that there is no list of models: the server may do well without one. Returns whether
 /// the model can be asked.
 fn unlisted(
@@ -253,7 +289,7 @@ fn unlisted(
         (None, _) => {
             let proxy = proxy(url, environment);
             findings.fail("server", Exit::Provider, format!("{url}{proxy}: {message}"))?;
-            findings.change("start that server, or name another with --base-url");
+            findings.change(unreached(url, !proxy.is_empty(), fault));
             Ok(false)
         }
         (Some(_), FaultClass::Auth) => {
@@ -261,11 +297,11 @@ fn unlisted(
                 "server",
                 format!("{url} answers{}", proxy(url, environment)),
             )?;
-            findings.fail(
-                "key",
-                Exit::Usage,
-                format!("the server refuses it: {message}"),
-            )?;
+            let what = match &endpoint.key {
+                Some(_) => "the server refuses it",
+                None => "the server wants one",
+            };
+            findings.fail("key", Exit::Usage, format!("{what}: {message}"))?;
             findings.change(match &endpoint.key {
                 Some(key) => format!("put a key that is valid at {url} into {}", key.variable),
                 None => "name the variable that holds the key: --api-key-env NAME".to_owned(),
@@ -308,7 +344,7 @@ fn model_listed<'a>(
         )?;
         let names: Vec<&str> = listed.iter().map(|listed| listed.name.as_str()).collect();
         if let Some(near) = similar::get_close_matches(name.as_str(), &names, 1, 0.6).first() {
-            findings.change(format!("did you mean it so: -m {near}"));
+            findings.change(format!("take the name that is listed: -m {near}"));
         }
     }
     Ok(there)
@@ -337,12 +373,12 @@ fn profile_advice(taken: &str, there: Option<&Listed>, findings: &mut Findings<'
         Some(_) | None => return,
     };
     if taken == profile::UNKNOWN {
-        findings.change(format!(
+        findings.better(format!(
             "the server seems to be {better}: model.profile: {better}"
         ));
     }
     if better == "ollama" {
-        findings.change(
+        findings.better(
             "Ollama cuts off what is longer than its window and says nothing: set \
              OLLAMA_CONTEXT_LENGTH where it runs, and model.context_window to the same",
         );
@@ -391,12 +427,12 @@ fn window(
                 tokens(named)
             );
             findings.warn("window", text)?;
-            findings.change(advice(named));
+            findings.better(advice(named));
         }
         (None, None) => {
             let text = "not known; it is learned when the server says that a request is too long";
             findings.warn("window", text)?;
-            findings.change("tell it, in tokens: model.context_window: 128000");
+            findings.better("name the model's window, in tokens: model.context_window: 128000");
         }
     }
     let output = model.parameters.max_output_tokens;
@@ -445,6 +481,26 @@ fn reply(probed: &Probed, findings: &mut Findings<'_>) -> Result<bool, Failure> 
         Some(finish) => format!("finish reason {finish}"),
         None => "no finish reason".to_owned(),
     };
+    match response.ending {
+        Ending::Complete if response.text.trim().is_empty() => {
+            findings.fail("reply", Exit::Unfinished, format!("empty, {finish}"))?;
+            findings.change("see that the server uses the chat template that the model needs");
+            return Ok(false);
+        }
+        Ending::Complete => {}
+        Ending::Cut => {
+            let most = amount::count(probe::OUTPUT_MAX);
+            let text = format!("cut, {finish}: {most} tokens were not enough for a word");
+            findings.warn("reply", text)?;
+            findings.change(LESS);
+            return Ok(true);
+        }
+        Ending::Filtered | Ending::Refused => {
+            findings.fail("reply", Exit::Unfinished, format!("refused, {finish}"))?;
+            findings.change("take a model or a server that refuses less");
+            return Ok(false);
+        }
+    }
     let counted = response.usage;
     if let Some((input, output)) = counted.and_then(|usage| usage.input.zip(usage.output)) {
         let text = format!("whole, {finish}, {input} tokens in and {output} out");
@@ -452,7 +508,7 @@ fn reply(probed: &Probed, findings: &mut Findings<'_>) -> Result<bool, Failure> 
     } else {
         let text = format!("whole, {finish}, but tokens are not reported");
         findings.warn("reply", text)?;
-        findings.change(
+        findings.better(
             "tokens and cost will be estimates; see if the server can report usage when streaming",
         );
     }
@@ -477,12 +533,11 @@ fn call(probed: &Probed, findings: &mut Findings<'_>) -> Result<(), Failure> {
         },
         (0, 0) if probed.fault.is_some() || probed.late => failed("call", probed, findings),
         (0, 0) => {
-            findings.fail(
-                "call",
-                Exit::Unfinished,
-                "the model answered in words instead",
-            )?;
-            advise_tools(findings);
+            findings.fail("call", Exit::Unfinished, instead(probed))?;
+            let last = probed.responses.last();
+            if last.is_none_or(|response| response.ending != Ending::Cut) {
+                advise_tools(findings);
+            }
             Ok(())
         }
         (0, _) => {
@@ -491,6 +546,23 @@ fn call(probed: &Probed, findings: &mut Findings<'_>) -> Result<(), Failure> {
             advise_tools(findings);
             Ok(())
         }
+    }
+}
+
+/// What the model did in place of a call.
+fn instead(probed: &Probed) -> &'static str {
+    let Some(response) = probed.responses.last() else {
+        return "no call was made";
+    };
+    let announced = announcement::announced(&response.text, &[probe::TOOL]);
+    match response.ending {
+        Ending::Cut => "the reply was cut before a call was made",
+        Ending::Filtered | Ending::Refused => "the model refused it",
+        Ending::Complete if announced == Some(Announcement::Call) => {
+            "the model wrote it as text, which does not run"
+        }
+        Ending::Complete if response.text.trim().is_empty() => "the reply is empty",
+        Ending::Complete => "the model answered in words instead",
     }
 }
 
@@ -514,6 +586,12 @@ fn failed(name: &'static str, probed: &Probed, findings: &mut Findings<'_>) -> R
     let text = format!("{}{status}: {}", fault.class.word(), fault.message);
     findings.fail(name, Exit::Provider, text)?;
     match fault.class {
+        FaultClass::Permanent if matches!(fault.status, Some(402 | 429)) => {
+            findings.change("see to credit and limits of your account at the provider");
+        }
+        FaultClass::Permanent if matches!(fault.status, Some(300..=399)) => {
+            findings.change("name the address that the server moved to with --base-url");
+        }
         FaultClass::Auth => findings.change("see that the key is right, and may use this model"),
         FaultClass::Rate | FaultClass::Overload | FaultClass::Server => {
             findings.change("wait a little and try again: the server is busy or broken");

@@ -19,7 +19,10 @@ use undertext::transcript::{Event, FORMAT, Fault, Run};
 use crate::cli::exit::Failure;
 
 /// The most tokens of an answer, which leaves room to think.
-const OUTPUT_MAX: u64 = 1024;
+pub(super) const OUTPUT_MAX: u64 = 1024;
+
+/// The tool that is called.
+pub(super) const TOOL: &str = "Add";
 
 /// The longest that a tiny run may take.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -55,7 +58,7 @@ pub(super) async fn word(client: &Client, model: &Model) -> Result<Probed, Failu
 
 /// Asks for a call.
 pub(super) async fn call(client: &Client, model: &Model) -> Result<Probed, Failure> {
-    let add = typed("Add", "Adds two numbers.", |add: Add| async move {
+    let add = typed(TOOL, "Adds two numbers.", |add: Add| async move {
         Outcome::ok(add.a.saturating_add(add.b).to_string())
     });
     let toolbox = Toolbox::new().with(add.reads());

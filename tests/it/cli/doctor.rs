@@ -62,6 +62,8 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     let none = r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#;
     let toolless = r#"{"error":{"message":"m does not support tools"}}"#;
     let uncounted = r#"{"choices":[{"message":{"content":"ready"},"finish_reason":"stop"}]}"#;
+    let broke = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
+    let written = "<tool_call>{\"name\":\"Add\",\"arguments\":{\"a\":17,\"b\":25}}</tool_call>";
     let page = "<html><body>It works!</body></html>";
     let small = r#"{"data":[{"id":"m","max_model_len":4096,"owned_by":"vllm"}]}"#;
     let named = ["--api-key-env", "SECRET_KEY"];
@@ -87,6 +89,12 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
             vec![list(), says("ready"), says("It is 42.")],
             &larger,
         ),
+        (
+            "a call written as text",
+            vec![list(), says("ready"), says(written), says(written)],
+            &larger,
+        ),
+        ("no credit", vec![list(), Answer::Status(429, broke)], &[]),
         (
             "no usage",
             vec![list(), Answer::Status(200, uncounted), calls(), says("42")],
@@ -137,7 +145,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     fail  reply     permanent (404): The model `m` does not exist
 
     It does not work. What to change:
-      did you mean it so: -m m2
+      take the name that is listed: -m m2
       see that the model's name and the address are right
     exit 4
     == no tools
@@ -168,6 +176,35 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     It does not work. What to change:
       take a model that is made for tools, or switch tool calls on at the server
     exit 1
+    == a call written as text
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    ok    window    65,536 tokens, as your settings say
+    ok    prices    not known: cost is not counted
+    ok    reply     whole, finish reason stop, 1000 tokens in and 10 out
+    fail  call      the model wrote it as text, which does not run
+
+    It does not work. What to change:
+      take a model that is made for tools, or switch tool calls on at the server
+    exit 1
+    == no credit
+    ok    settings  no file; all as built in
+    ok    key       none is sent
+    ok    server    http://HOST/v1 answers
+    ok    model     m, which the server lists
+    ok    profile   compatible: no profile is for this server
+    warn  window    the server says 65,536 tokens; it is not used yet
+    ok    prices    not known: cost is not counted
+    fail  reply     permanent (429): You exceeded your quota
+
+    It does not work. What to change:
+      see to credit and limits of your account at the provider
+    What may be better:
+      model.context_window: 65536
+    exit 4
     == no usage
     ok    settings  no file; all as built in
     ok    key       none is sent
@@ -208,8 +245,8 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     ok    call      made, with whole arguments, and its result was read
 
     It works. What may be better:
-      the server seems to be vllm: model.profile: vllm
       model.context_window: 4096
+      the server seems to be vllm: model.profile: vllm
     exit 0
     == a limit of the cost without prices
     ok    settings  no file; all as built in
@@ -223,8 +260,9 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     ok    call      made, with whole arguments, and its result was read
 
     It does not work. What to change:
-      tell it, in tokens: model.context_window: 128000
       model.prices: { input: …, output: … }, in US dollars per million tokens
+    What may be better:
+      name the model's window, in tokens: model.context_window: 128000
     exit 2
     ");
 }
@@ -236,6 +274,15 @@ fn without_a_server_or_a_key_it_says_so() {
     for line in [
         &["doctor", "-m", "m", "--base-url", "http://127.0.0.1:1/v1"][..],
         &["doctor", "-m", "gpt-5"],
+        &[
+            "doctor",
+            "-m",
+            "m",
+            "--base-url",
+            "http://x/v1",
+            "--api-key-env",
+            "MINE",
+        ],
         &["doctor", "-m", "m", "--set", "model.nome=x"],
         &["doctor", "-m", "offline"],
     ] {
@@ -256,7 +303,15 @@ fn without_a_server_or_a_key_it_says_so() {
     fail  key       no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with --base-url, or try `undertext demo`
 
     It does not work. What to change:
-      export the key in the variable that is named: OPENAI_API_KEY=…
+      set the variable: export OPENAI_API_KEY=…
+      or name a server that needs none: undertext doctor --base-url http://HOST/v1 -m MODEL
+    exit 2
+    $ doctor -m m --base-url http://x/v1 --api-key-env MINE
+    ok    settings  no file; all as built in
+    fail  key       cannot ask the server: variable MINE, which should hold the key for http://x/v1, is not set
+
+    It does not work. What to change:
+      set the variable: export MINE=…
       or name a server that needs none: undertext doctor --base-url http://HOST/v1 -m MODEL
     exit 2
     $ doctor -m m --set model.nome=x
