@@ -4,7 +4,7 @@
 //! cargo run --example model
 //! ```
 //!
-//! This one is asked in Chat Completions, as every model is, and answers by a rule: it counts the
+//! This one is asked in Chat Completions, as every model is that says nothing else, and answers by a rule: it counts the
 //! lines of each file that it can see. The tools are the built-in ones, in a workspace of its own.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]

@@ -127,12 +127,15 @@ fn advice(view: &View, reason: Reason, start: &Start) -> Option<String> {
             "check that a server listens at {}",
             config::public_part(&start.endpoint.base_url)
         )),
-        FaultClass::Rate
-        | FaultClass::Overload
-        | FaultClass::Server
-        | FaultClass::Stall
+        FaultClass::Rate | FaultClass::Overload | FaultClass::Server => Some(
+            "go on later; model.retries says how often and how long a run waits by itself"
+                .to_owned(),
+        ),
+        FaultClass::Permanent => {
+            Some("`undertext doctor`, with the same settings, may say what to change".to_owned())
+        }
+        FaultClass::Stall
         | FaultClass::Torn
-        | FaultClass::Permanent
         | FaultClass::ContentFilter
         | FaultClass::Overflow
         | FaultClass::Local => None,

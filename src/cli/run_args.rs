@@ -98,7 +98,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = tokens)]
     #[arg(help_heading = "Limits")]
     pub(crate) max_tokens: Option<NonZeroU64>,
-    /// End after this much money, in US dollars, resumable; needs model.prices [default: no limit]
+    /// End after this much money, in US dollars, resumable; needs prices, known or in
+    /// model.prices [default: no limit]
     #[arg(long, value_name = "USD", value_parser = cost)]
     #[arg(help_heading = "Limits")]
     pub(crate) max_cost: Option<Usd>,
