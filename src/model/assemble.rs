@@ -214,7 +214,14 @@ impl Assembler {
 
     fn judged(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
         if let Some(fault) = self.fault {
-            return Err(*fault);
+            if fault.class != FaultClass::ContentFilter || self.reply.text.is_empty() {
+                return Err(*fault);
+            }
+            // What a filter let through stays, whichever way it spoke.
+            self.reply.ending = Ending::Filtered;
+            self.reply.calls = self.calls.finish();
+            self.reply.reasoning = self.thoughts.finish();
+            return Ok(self.reply);
         }
         let finish = self.reply.finish.as_deref();
         let evidence = Evidence {

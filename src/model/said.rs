@@ -96,7 +96,10 @@ impl Said {
                 words.push(word.text.trim().to_lowercase());
             }
         }
-        self.window = self.window.or(object.get("n_ctx").and_then(Value::count));
+        let window = object.get("n_ctx").and_then(Value::count);
+        // Nothing else is a window.
+        let window = window.filter(|window| (256..=1_000_000_000).contains(window));
+        self.window = self.window.or(window);
         for (name, unit) in [
             ("retry_after_ms", 1.0),
             ("retry_after", 1000.0),

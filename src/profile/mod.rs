@@ -2,7 +2,7 @@
 //!
 //! A profile says how a provider deviates. It is recorded in full in every `setup`, so that an old
 //! run reads the same when a profile is mended. The profiles stand in `profiles.yaml` with the source
-//! of each deviation; [`choose`] finds one by the server's address and the model's name. [`known`] has
+//! of each deviation; [`choose`] finds one by the server's address and the model's name. [`fn@known`] has
 //! windows and prices of models, from `models.yaml`. Nothing here asks a server.
 
 mod address;

@@ -347,6 +347,15 @@ fn calls_run_only_as_they_were_finished() {
     ] {
         check(&events, &format!("Complete {shown}"));
     }
+    // What could not be read may have been a part of a call.
+    check(
+        &[
+            &done,
+            r#"{"type":"response.function_call_arguments.delta","#,
+            &closed,
+        ],
+        "torn an event of a reply with calls could not be read",
+    );
     // Ids that change from event to event, and none at all.
     let turned = called(0, "fc_9", "a", "Read", "{\"x\":1}");
     check(
