@@ -206,7 +206,7 @@ fn a_run_ends_before_it_costs_more() {
     // What cannot be counted cannot be limited.
     let ran = place.ask(&provider, &["--max-cost", "1", "look"]);
     assert_eq!(ran.code, 2);
-    insta::assert_snapshot!(ran.err.trim(), @"undertext: settings cannot be used: `limits.cost` needs `model.prices`, without which no cost is counted");
+    insta::assert_snapshot!(ran.err.trim(), @"undertext: prices unknown: cost is not counted for m, so that limits.cost cannot hold; give model.prices.input and model.prices.output");
     let ran = place.ask(&provider, &["--max-cost", "0", "look"]);
     assert_eq!(ran.code, 2);
 }

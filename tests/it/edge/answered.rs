@@ -139,7 +139,7 @@ fn case_35_what_is_too_large_is_an_error_for_the_model() {
     let head = format!("{{\"path\":\"{}", "x".repeat(191));
     let told = format!(
         "Cut tool_calls: Show{head}
-        warning: the reply has 20,971,600 bytes, too many to be recorded: its beginning was kept, and no call of it runs
+        warning: the reply has 20,971,610 bytes, too many to be recorded: its beginning was kept, and no call of it runs
         result, error: {}",
         undertext::words::CUT_CALL
     );
