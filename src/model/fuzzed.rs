@@ -252,13 +252,14 @@ pub fn failure(input: &[u8]) {
     ));
 }
 
-/// A fault can be shown and recorded, and asks for a wait only if there is another attempt.
+/// A fault can be shown and recorded, and names a wait only if there is another attempt or if a person
+/// may want to know when a limit ends.
 fn sound(fault: &Fault) {
     assert!(fault.message.chars().count() <= MESSAGE_MAX, "{fault:?}");
     assert!(!fault.message.chars().any(char::is_control), "{fault:?}");
     assert!(!fault.message.trim().is_empty(), "{fault:?}");
     assert!(
-        fault.wait_ms.is_none() || fault.class.retried(),
+        fault.wait_ms.is_none() || fault.class.retried() || fault.class == FaultClass::Permanent,
         "{fault:?}"
     );
     assert!(fault.window.is_none() || fault.class == FaultClass::Overflow);

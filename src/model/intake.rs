@@ -109,10 +109,12 @@ impl Intake {
         if self.decoder.skipped() > 0 {
             tracing::debug!(lines = self.decoder.skipped(), "unusable lines in a reply");
         }
+        // What stands behind an end marker may have been read or not.
         let excerpt = self.decoder.excerpt();
+        let excerpt = excerpt.split("[DONE]").next().unwrap_or_default();
         let nothing = Assembling::Chat(Assembler::default());
         let assembling = std::mem::replace(&mut self.assembling, nothing);
-        assembling.end(end, self.bounds, &excerpt)
+        assembling.end(end, self.bounds, excerpt)
     }
 
     fn assemble(&mut self, events: &[Event], deltas: &mut Vec<Delta>) -> Progress {

@@ -265,8 +265,10 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &
         .extra
         .as_deref()
         .and_then(|extra| serde_json::from_str::<Members>(extra).ok());
+    // A call of another type goes back as one of a function; what it held has no place there.
+    let kind = call.name.split_once(':').map(|(kind, _)| kind);
     for (name, value) in extra.map(|members| members.0).unwrap_or_default() {
-        if !is_ours(&name) {
+        if !is_ours(&name) && kind != Some(&*name) {
             out.push(b',');
             json(out, &name);
             out.push(b':');

@@ -19,7 +19,7 @@ import openai.types.shared_params as shared
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
-REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_details"]
+REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"]
 
 
 def walked(value):
@@ -66,6 +66,9 @@ for name, body in bodies():
         for message in body["messages"]:
             for field in REASONING:
                 message.pop(field, None)
+            for call in message.get("tool_calls", []):
+                # The signature of Google's models.
+                call.pop("extra_content", None)
     try:
         walked(adapter.validate_python(body))
         passed += 1

@@ -226,7 +226,8 @@ fn rendered_call(call: &SentCall<'_>, profile: &Profile) -> String {
         .as_deref()
         .and_then(|extra| serde_json::from_str::<Members>(extra).ok());
     for (name, value) in extra.into_iter().flat_map(|members| members.0) {
-        if !["id", "type", "function", "index"].contains(&name.as_str()) {
+        let held = call.name.starts_with(&format!("{name}:"));
+        if !held && !["id", "type", "function", "index"].contains(&name.as_str()) {
             members.push(format!("{}:{}", quoted(&name), value.get()));
         }
     }
