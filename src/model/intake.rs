@@ -9,6 +9,9 @@ use crate::model::{Delta, Fault, Reply};
 use crate::setup::{Api, Model};
 use crate::transcript::FaultClass;
 
+/// The end marker.
+const MARKER: &str = "[DONE]";
+
 /// An answer that is being taken in.
 #[derive(Debug)]
 pub(crate) struct Intake {
@@ -111,7 +114,10 @@ impl Intake {
         }
         // What stands behind an end marker may have been read or not.
         let excerpt = self.decoder.excerpt();
-        let excerpt = excerpt.split("[DONE]").next().unwrap_or_default();
+        let (excerpt, _) = match excerpt.find(MARKER) {
+            Some(at) => excerpt.split_at(at + MARKER.len()),
+            None => (excerpt.as_str(), ""),
+        };
         let nothing = Assembling::Chat(Assembler::default());
         let assembling = std::mem::replace(&mut self.assembling, nothing);
         assembling.end(end, self.bounds, excerpt)
