@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::exchange::{Facts, Reasoning, ResponseTime, Status, ToolResult};
+use crate::exchange::{Ending, Facts, Reasoning, ResponseTime, Status, ToolResult};
 use crate::id::{CallId, Digest, EntryId};
 use crate::model::assemble::End;
 use crate::model::classify::{self, Failure};
@@ -24,7 +24,7 @@ use crate::transcript::{
 use crate::view::View;
 
 /// The longest message of a fault in characters, with what our own words may stand around it.
-const MESSAGE_MAX: usize = 800;
+const MESSAGE_MAX: usize = 1000;
 
 /// The decoder gives the same events however the bytes are cut. The line: the seed of the cuts.
 pub fn stream(input: &[u8]) {
@@ -109,7 +109,8 @@ fn whole(api: Api, reply: &Reply, body: &[u8]) {
     assert!(!blank, "an empty word is none");
     let said = match (api, &reply.finish) {
         (Api::Chat, Some(_)) => holds(&["finish_reason"]),
-        (Api::Chat, None) => holds(&["[DONE]"]),
+        // A filter may speak by an error.
+        (Api::Chat, None) => holds(&["[DONE]"]) || reply.ending == Ending::Filtered,
         (Api::Responses, _) => holds(&["finish_reason", "[DONE]", "response.", "status"]),
     };
     // An escape may spell a name in another way.
@@ -255,7 +256,8 @@ pub fn failure(input: &[u8]) {
 /// A fault can be shown and recorded, and names a wait only if there is another attempt or if a person
 /// may want to know when a limit ends.
 fn sound(fault: &Fault) {
-    assert!(fault.message.chars().count() <= MESSAGE_MAX, "{fault:?}");
+    let chars = fault.message.chars().count();
+    assert!(chars <= MESSAGE_MAX, "{fault:?}");
     assert!(!fault.message.chars().any(char::is_control), "{fault:?}");
     assert!(!fault.message.trim().is_empty(), "{fault:?}");
     assert!(
