@@ -26,7 +26,7 @@ use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, RunArgs, SettingArgs, brief, find, notice, offline, run, stop};
+use crate::cli::{Process, RunArgs, SettingArgs, brief, find, notice, offline, process, run, stop};
 
 /// `compact`
 #[derive(Debug, Args)]
@@ -243,13 +243,7 @@ fn ask(
     term: &mut Term,
 ) -> Result<Report, Failure> {
     let mut start = Start::new(as_run, process, &mut io::empty())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            let error = anyhow::Error::new(error).context("cannot begin to work");
-            Failure::new(Exit::Unfinished, error)
-        })?;
+    let runtime = process::runtime()?;
     let done = runtime.block_on(async {
         let _served = offline::serve(as_run, &mut start, Some(recorder)).await?;
         let setup = setup(as_run, &start, recorder)?;

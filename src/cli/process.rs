@@ -4,8 +4,10 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use tokio::runtime::Runtime;
 use undertext::config::Environment;
 
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Term, Terminals};
 
 /// What a command may know of the process it runs in.
@@ -67,6 +69,15 @@ impl Process {
         };
         Term::new(Box::new(out), Box::new(err), terminals)
     }
+}
+
+/// What a command's work runs in.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().map_err(|error| {
+        let error = anyhow::Error::new(error).context("cannot begin to work");
+        Failure::new(Exit::Unfinished, error)
+    })
 }
 
 /// The width of the terminal that a stream is, if it is one and tells.

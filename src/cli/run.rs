@@ -32,7 +32,7 @@ use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::told::told;
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, stop};
+use crate::cli::{Process, RunArgs, find, models, offline, process, stop};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -41,13 +41,7 @@ pub(super) const LEAVING: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let start = Start::new(args, process, &mut io::stdin())?;
     args.logs.begin(process)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            let error = anyhow::Error::new(error).context("cannot begin to work");
-            Failure::new(Exit::Unfinished, error)
-        })?;
+    let runtime = process::runtime()?;
     let exit = runtime.block_on(go(args, start, process, term));
     runtime.shutdown_timeout(LEAVING);
     // Whatever did not end in time.
