@@ -12,6 +12,7 @@ use reqwest::Url;
 use crate::model::reading::chain;
 use crate::model::said::one_line;
 use crate::model::{ClientError, Fault};
+use crate::profile;
 use crate::transcript::FaultClass;
 
 /// What to do about an authority that is not known.
@@ -76,22 +77,13 @@ fn build(base: &Url, timeout: Duration) -> Result<reqwest::Client, reqwest::Erro
     };
     // Certificates are many and slow to read.
     let plain = || builder().tls_certs_only([]);
-    match (base.scheme(), is_here(base)) {
+    match (base.scheme(), profile::is_here(base.as_str())) {
         ("https", true) => builder().no_proxy().build(),
         ("https", false) => builder().build(),
         (_, true) => plain().no_proxy().build(),
         // A proxy may be spoken to over TLS; a machine without certificates does without.
         (_, false) => builder().build().or_else(|_| plain().build()),
     }
-}
-
-/// Whether a server stands on this machine, where no proxy could reach it.
-fn is_here(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 /// The fault of a request that got no answer.
@@ -145,25 +137,4 @@ fn untrusted(wrong: &rustls::CertificateError) -> String {
         return one_line(&format!("{message}; {AUTHORITY}"));
     }
     one_line(&message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_proxy_stands_between_this_machine_and_itself() {
-        for (url, here) in [
-            ("http://localhost:1/v1", true),
-            ("http://llm.localhost/v1", true),
-            ("http://127.9.9.9/", true),
-            ("https://[::1]:8080/", true),
-            ("http://0.0.0.0:8000/v1", true),
-            ("http://10.0.0.1/", false),
-            ("http://localhost.example/", false),
-            ("https://example.com/", false),
-        ] {
-            assert_eq!(is_here(&Url::parse(url).unwrap()), here, "{url}");
-        }
-    }
 }

@@ -31,3 +31,12 @@ pub fn is_azure(address: &str) -> bool {
     let azure = host(address).is_some_and(|host| host.ends_with(".azure.com"));
     azure && address.to_lowercase().contains("/openai/deployments/")
 }
+
+/// Whether an address is that of this very machine, where no proxy could reach it.
+pub fn is_here(address: &str) -> bool {
+    let host = host(address).unwrap_or_default();
+    let number = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || number.is_ok_and(|number| number.is_loopback() || number.is_unspecified())
+}

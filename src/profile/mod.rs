@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use address::{is_azure, origin};
+pub use address::{is_azure, is_here, origin};
 pub use known::{Known, known};
 
 use crate::setup::Profile;

@@ -208,3 +208,19 @@ fn models_are_known_by_name_and_provider() {
     assert_eq!(known.dearer_above, Some(272_000));
     assert_eq!(known.as_of, "2026-09-06");
 }
+
+#[test]
+fn no_proxy_stands_between_this_machine_and_itself() {
+    for (url, here) in [
+        ("http://localhost:1/v1", true),
+        ("http://llm.localhost/v1", true),
+        ("http://127.9.9.9/", true),
+        ("https://[::1]:8080/", true),
+        ("http://0.0.0.0:8000/v1", true),
+        ("http://10.0.0.1/", false),
+        ("http://localhost.example/", false),
+        ("https://example.com/", false),
+    ] {
+        assert_eq!(is_here(url), here, "{url}");
+    }
+}
