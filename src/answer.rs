@@ -49,7 +49,8 @@ pub fn schema(name: &str, text: &str) -> Result<OutputSchema, SchemaError> {
     if !value.is_object() {
         return Err(SchemaError::NoObject);
     }
-    let compact = compact(text);
+    // Members keep their order, in which models write.
+    let compact = value.to_string();
     if compact.len() > LONGEST {
         return Err(SchemaError::Long(compact.len()));
     }
@@ -77,22 +78,6 @@ fn sent_as(name: &str) -> String {
     } else {
         "answer".to_owned()
     }
-}
-
-/// The same JSON text without white space between its tokens; its members keep their order, in which
-/// models write.
-fn compact(json: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
-    let kept = |c: &char| {
-        let keeps = quoted || !c.is_ascii_whitespace();
-        if quoted && !escaped {
-            (quoted, escaped) = (*c != '"', *c == '\\');
-        } else {
-            (quoted, escaped) = (quoted || *c == '"', false);
-        }
-        keeps
-    };
-    json.chars().filter(kept).collect()
 }
 
 /// What keeps a text from being an answer.
