@@ -4,7 +4,7 @@
 //! what it means does not: only the first choice counts, only its delta counts where there is
 //! one, and numbers are the last known ones.
 
-use crate::exchange::Ending;
+use crate::exchange::{Ending, Usage};
 use crate::model::calls::{Arrival, CALLS_MAX, Calls};
 use crate::model::classify::{self, Failure};
 use crate::model::ending::{self, Evidence, Verdict};
@@ -183,15 +183,9 @@ impl Assembler {
 
     /// Stops a reply that is larger than it may be.
     fn bound(&mut self) {
-        let message = if self.kept > REPLY_MAX || self.calls.count() > CALLS_MAX {
-            format!("the reply is larger than {REPLY_MAX} bytes or {CALLS_MAX} calls")
-        } else if let Some(most) = self.text_max.filter(|most| self.text > *most) {
-            endless(most)
-        } else {
-            return;
-        };
+        let parts = (self.calls.count(), CALLS_MAX, "calls");
         if self.fault.is_none() {
-            self.fault = Some(Box::new(Fault::new(FaultClass::Permanent, message)));
+            self.fault = excess(self.kept, parts, (self.text, self.text_max)).map(Box::new);
         }
     }
 
@@ -205,14 +199,13 @@ impl Assembler {
         self.whole == Whole::Finished
     }
 
-    /// Judges what was put together. `excerpt` is the beginning of the body.
-    pub(crate) fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
-        let usage = self.reply.usage.map(Box::new);
-        let judged = self.judged(end, bounds, excerpt);
-        judged.map_err(|fault| Fault { usage, ..fault })
+    /// What the provider counted so far.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.reply.usage
     }
 
-    fn judged(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+    /// Judges what was put together. `excerpt` is the beginning of the body.
+    pub(crate) fn end(mut self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
         if let Some(fault) = self.fault {
             if fault.class != FaultClass::ContentFilter || self.reply.text.is_empty() {
                 return Err(*fault);
@@ -303,7 +296,7 @@ impl Assembler {
         }
         let usage = object.object("usage").or_else(|| groq.object("usage"));
         if let Some(usage) = &usage {
-            self.usage(usage);
+            self.counted(usage);
         }
         if self.reply.model.is_none() {
             self.reply.model = object.word("model");
@@ -333,7 +326,7 @@ impl Assembler {
             return;
         }
         if let Some(usage) = choice.object("usage") {
-            self.usage(&usage);
+            self.counted(&usage);
         }
         if let Some(delta) = choice.get("delta") {
             // What stands beside a delta only repeats it.
@@ -406,17 +399,29 @@ impl Assembler {
     }
 
     /// Takes the counts that are there; those that are not stay as they were.
-    fn usage(&mut self, usage: &Object<'_>) {
+    fn counted(&mut self, usage: &Object<'_>) {
         self.reply.usage = usage::last_known(self.reply.usage, usage::read(usage));
     }
 }
 
-/// What is said of a reply that was stopped after so many bytes of text.
-pub(crate) fn endless(most: usize) -> String {
-    format!(
-        "the reply has no end: it was stopped after {most} bytes; a lower `max_output_tokens` ends \
-         such a reply earlier"
-    )
+/// What a reply has too much of, if anything: bytes, `parts` (how many, the most, and their name), or
+/// bytes of `text` (how many, and the most).
+pub(crate) fn excess(
+    kept: usize,
+    parts: (usize, usize, &str),
+    text: (usize, Option<usize>),
+) -> Option<Fault> {
+    let (count, most, name) = parts;
+    let message = if kept > REPLY_MAX || count > most {
+        format!("the reply is larger than {REPLY_MAX} bytes or {most} {name}")
+    } else {
+        let most = text.1.filter(|most| text.0 > *most)?;
+        format!(
+            "the reply has no end: it was stopped after {most} bytes; a lower `max_output_tokens` \
+             ends such a reply earlier"
+        )
+    };
+    Some(Fault::new(FaultClass::Permanent, message))
 }
 
 /// The bytes of text or thoughts in a piece.

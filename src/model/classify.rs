@@ -50,7 +50,7 @@ pub(crate) fn fault(failure: &Failure<'_>) -> Fault {
     } else {
         (said.class(status, &message), None)
     };
-    let refused = refused::refused(status, failure.body, &said.message);
+    let refused = refused::refused(status, said.refused.clone(), &said.message);
     let is_other = refused.tools || refused.call.is_some();
     let class = if is_other && class == FaultClass::Server {
         FaultClass::Permanent

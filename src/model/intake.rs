@@ -57,10 +57,13 @@ impl Assembling {
     }
 
     fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
-        match self {
-            Self::Chat(assembler) => assembler.end(end, bounds, excerpt),
-            Self::Responses(assembler) => assembler.end(end, bounds, excerpt),
-        }
+        let (usage, judged) = match self {
+            Self::Chat(assembler) => (assembler.usage(), assembler.end(end, bounds, excerpt)),
+            Self::Responses(assembler) => (assembler.usage(), assembler.end(end, bounds, excerpt)),
+        };
+        // What was counted before a failure is paid for as well.
+        let usage = usage.map(Box::new);
+        judged.map_err(|fault| Fault { usage, ..fault })
     }
 }
 

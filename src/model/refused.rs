@@ -2,9 +2,6 @@
 
 use crate::model::loose::{Object, Value};
 
-/// How deep errors within errors are read.
-const DEPTH_MAX: u8 = 10;
-
 /// What a refusal is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -72,18 +69,17 @@ const CALLS: [&str; 3] = [
     "malformed_function_call",
 ];
 
-/// What a failed answer of this status is about; `message` is its message in full.
-pub(crate) fn refused(status: Option<u16>, body: &str, message: &str) -> Refused {
-    let mut refused = Refused::default();
+/// What a failed answer of this status is about: `told` is what its objects tell, `message` its message
+/// in full.
+pub(crate) fn refused(status: Option<u16>, told: Refused, message: &str) -> Refused {
+    let is_request = matches!(status, None | Some(400 | 422 | 500));
+    let mut refused = if is_request { told } else { Refused::default() };
     let lower = message.to_ascii_lowercase();
     if matches!(status, None | Some(400 | 404 | 422 | 500 | 501)) {
         refused.tools = TOOLS.iter().any(|words| lower.contains(words));
     }
-    if matches!(status, None | Some(400 | 422 | 500)) {
-        read(body, DEPTH_MAX, &mut |object| refused.take(object));
-        if CALLS.iter().any(|words| lower.contains(words)) {
-            refused.call.get_or_insert_default();
-        }
+    if is_request && CALLS.iter().any(|words| lower.contains(words)) {
+        refused.call.get_or_insert_default();
     }
     if status == Some(500) || refused.tools || refused.call.is_some() {
         refused.parameter = None;
@@ -99,40 +95,9 @@ pub(crate) fn by_finish(word: &str) -> Option<String> {
     word.contains("malformed_function_call").then(String::new)
 }
 
-/// Shows each object of a body of any shape.
-fn read(text: &str, depth: u8, see: &mut impl FnMut(&Object<'_>)) {
-    let (values, _) = Value::sequence(text.trim());
-    if let Some(value) = values.first() {
-        within(*value, depth, see);
-    }
-}
-
-fn within(value: Value<'_>, depth: u8, see: &mut impl FnMut(&Object<'_>)) {
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    if let Some(object) = value.object() {
-        see(&object);
-        for name in [
-            "error", "errors", "detail", "details", "message", "metadata", "raw",
-        ] {
-            if let Some(value) = object.get(name) {
-                within(value, depth, see);
-            }
-        }
-    } else if let Some(items) = value.array() {
-        for item in items.into_iter().take(8) {
-            within(item, depth, see);
-        }
-    } else if let Some(text) = value.text()
-        && text.text.trim_start().starts_with(['{', '['])
-    {
-        read(&text.text, depth, see);
-    }
-}
-
 impl Refused {
-    fn take(&mut self, object: &Object<'_>) {
+    /// Takes in what one object of an error tells.
+    pub(crate) fn take(&mut self, object: &Object<'_>) {
         let words = ["code", "type"].map(|name| object.word(name).unwrap_or_default());
         let words = words.map(|word| word.to_lowercase());
         if words.iter().any(|word| CODES.contains(&word.as_str())) {
@@ -205,11 +170,12 @@ mod tests {
     use crate::model::said::Said;
 
     fn of(status: u16, body: &str) -> Refused {
-        refused(
-            (status != 200).then_some(status),
-            body,
-            &Said::of(body).message,
-        )
+        let Said {
+            refused: told,
+            message,
+            ..
+        } = Said::of(body);
+        refused((status != 200).then_some(status), told, &message)
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! within a string, a page, or nothing.
 
 use crate::model::loose::{Object, Value};
+use crate::model::refused::Refused;
 use crate::model::wait;
 
 /// The longest message of a fault in characters.
@@ -26,6 +27,8 @@ pub(crate) struct Said {
     pub(crate) window: Option<u64>,
     /// How long to wait, by its members.
     pub(crate) waits_ms: Vec<u64>,
+    /// The parameter or the call that its members name.
+    pub(crate) refused: Refused,
 }
 
 impl Said {
@@ -80,6 +83,7 @@ impl Said {
     }
 
     fn object(&mut self, object: &Object<'_>, depth: u8) {
+        self.refused.take(object);
         for name in ["code", "status", "reason", "quotaId", "type"] {
             let Some(value) = object.get(name) else {
                 continue;

@@ -13,9 +13,9 @@ mod tests;
 use item::Arrival;
 use items::{Items, Piece};
 
-use crate::exchange::Ending;
-use crate::model::assemble::{Bounds, End, Progress, REPLY_MAX};
-use crate::model::assemble::{ended_with, endless, in_reply, is_error, text_bytes, unended};
+use crate::exchange::{Ending, Usage};
+use crate::model::assemble::{Bounds, End, Progress};
+use crate::model::assemble::{ended_with, excess, in_reply, is_error, text_bytes, unended};
 use crate::model::ending::{self, Evidence, Verdict};
 use crate::model::loose::{Object, Value};
 use crate::model::said::Said;
@@ -96,15 +96,9 @@ impl Assembler {
 
     /// Stops a reply that is larger than it may be.
     fn bound(&mut self) {
-        let message = if self.kept > REPLY_MAX || self.items.count() > ITEMS_MAX {
-            format!("the reply is larger than {REPLY_MAX} bytes or {ITEMS_MAX} items")
-        } else if let Some(most) = self.text_max.filter(|most| self.text > *most) {
-            endless(most)
-        } else {
-            return;
-        };
+        let parts = (self.items.count(), ITEMS_MAX, "items");
         if self.fault.is_none() {
-            self.fault = Some(Box::new(Fault::new(FaultClass::Permanent, message)));
+            self.fault = excess(self.kept, parts, (self.text, self.text_max)).map(Box::new);
         }
     }
 
@@ -118,14 +112,13 @@ impl Assembler {
         self.close.is_some()
     }
 
-    /// Judges what was put together. `excerpt` is the beginning of the body.
-    pub(crate) fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
-        let usage = self.reply.usage.map(Box::new);
-        let judged = self.judged(end, bounds, excerpt);
-        judged.map_err(|fault| Fault { usage, ..fault })
+    /// What the provider counted so far.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.reply.usage
     }
 
-    fn judged(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
+    /// Judges what was put together. `excerpt` is the beginning of the body.
+    pub(crate) fn end(self, end: End, bounds: Bounds, excerpt: &str) -> Result<Reply, Fault> {
         if let Some(fault) = self.fault {
             return Err(*fault);
         }
