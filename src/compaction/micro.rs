@@ -1,4 +1,4 @@
-//! Old tool results are put away, rarely and deeply.
+//! Old tool results are put away, and old arguments of tools that let theirs go, rarely and deeply.
 //!
 //! Each pass moves the prefix that the provider has cached, so it waits until it frees enough, or
 //! until the cache is cold anyway. As the first stage of an automatic pass it takes any gain.
@@ -8,12 +8,12 @@ use crate::id::CallId;
 use crate::meter::Chars;
 use crate::overlay::{Form, Layer, Origin, Size, Stub};
 use crate::transcript::At;
-use crate::view::{Candidate, View};
+use crate::view::{Candidate, Parts, View};
 
 /// What micro-compaction sees when it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Results that could be put away.
+    /// Calls of which something could be put away.
     pub candidates: usize,
     /// Tokens that would be freed.
     pub gain: u64,
@@ -98,13 +98,20 @@ pub fn layer(view: &View) -> Option<Layer> {
     if !view.policy()?.compaction.micro.enabled {
         return None;
     }
-    let results: Vec<CallId> = sent(view).map(|(call, _)| call).collect();
-    let stub = Stub {
+    let mut stub = Stub {
         form: Form::Previous,
-        results,
         ..Stub::default()
     };
-    (!stub.results.is_empty()).then_some(Layer::Stub(stub))
+    for (call, candidate) in sent(view) {
+        if candidate.part != Parts::Arguments {
+            stub.results.push(call);
+        }
+        if candidate.part != Parts::Result {
+            stub.arguments.push(call);
+        }
+    }
+    let some = !stub.results.is_empty() || !stub.arguments.is_empty();
+    some.then_some(Layer::Stub(stub))
 }
 
 /// The candidates that the model has seen: those that stood in an answered request.

@@ -7,7 +7,7 @@ use crate::exchange::{Hint, Treatment};
 use crate::id::{CallId, EntryId};
 use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Form, Hide, Layer, Stub};
-use crate::setup::{Removable, SignedArguments};
+use crate::setup::Removable;
 use crate::view::{Sizes, View, json_chars};
 use crate::words;
 
@@ -152,13 +152,9 @@ pub(super) fn unseen(view: &View, sizes: &Sizes) -> Option<Layer> {
 
 /// The hint of a call's tool, as the settings in force have it.
 pub(super) fn hint(view: &View, call: CallId) -> Hint {
-    let name = view.tool_call(call).map(|call| call.name.as_str());
-    let specs = view
-        .wire()
-        .map(|wire| wire.tools.as_slice())
-        .unwrap_or_default();
-    let spec = specs.iter().find(|spec| Some(spec.name.as_str()) == name);
-    spec.map(|spec| spec.meta.hint).unwrap_or_default()
+    let call = view.tool_call(call);
+    call.map(|call| view.hint_of(&call.name))
+        .unwrap_or_default()
 }
 
 fn stub_is_shorter(view: &View, id: CallId) -> bool {
@@ -178,13 +174,8 @@ fn stub_is_shorter(view: &View, id: CallId) -> bool {
 }
 
 fn arguments_can_go(view: &View, id: CallId) -> bool {
-    let Some(call) = view.tool_call(id) else {
-        return false;
-    };
-    let signed = view
-        .wire()
-        .map(|wire| wire.models.main.profile.calls.signed_arguments);
-    let keeps = call.extra.is_some() && signed == Some(SignedArguments::Keep);
-    let longer = json_chars(&call.arguments).all > json_chars(words::NO_ARGUMENTS).all;
-    view.reads_arguments(id) == Some(Reads::Full) && longer && !keeps
+    let longer = view
+        .tool_call(id)
+        .is_some_and(|call| json_chars(&call.arguments).all > json_chars(words::NO_ARGUMENTS).all);
+    longer && view.may_stub_arguments(id)
 }

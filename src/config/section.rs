@@ -267,13 +267,15 @@ section! {
         enabled: bool,
         /// The newest tool results that stay whatever they weigh.
         keep_recent: u32,
-        /// Results of at most this many characters stay.
+        /// Results and arguments of at most this many characters stay.
         min_chars: u64,
+        /// Whether the arguments of old calls go as well, where the tool lets its requests be stripped.
+        arguments: bool,
         /// A pass waits until it frees this many tokens; 0: it never waits.
         min_gain_tokens: u64,
         /// After this pause the provider's cache is taken to be gone, and a pass need not wait.
         cold_after: Duration,
-        /// Tools whose results stay; a list of yours takes this one's place.
+        /// Tools whose calls stay; a list of yours takes this one's place.
         exempt: Vec<String>,
     }
 }

@@ -407,6 +407,7 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
     let cold_after = micro.cold_after.map(|time| time.0);
     cold_after.put(&mut target.cold_after_ms);
     micro.exempt.put(&mut target.exempt);
+    micro.arguments.put(&mut target.arguments);
 
     let target = &mut compaction.auto;
     auto.enabled.put(&mut target.enabled);

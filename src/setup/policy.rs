@@ -210,8 +210,12 @@ pub struct Micro {
     pub min_gain_tokens: u64,
     /// After this pause the provider's cache is taken to be gone, and any gain will do.
     pub cold_after_ms: u64,
-    /// Tools whose results are never touched.
+    /// Tools whose calls are never touched.
     pub exempt: Vec<String>,
+    /// Whether arguments as long as that go as well, of calls as old, where the hint of the tool strips
+    /// its requests. Absent: only results go.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub arguments: bool,
 }
 
 impl Default for Micro {
@@ -231,6 +235,7 @@ impl Default for Micro {
             min_gain_tokens: 10_000,
             cold_after_ms: 300_000,
             exempt: exempt.map(str::to_owned).into(),
+            arguments: true,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Results on their way from new to old: what micro-compaction may put away.
+//! Calls on their way from new to old: what micro-compaction may put away of them.
 //!
 //! Kept up to date with every result, so that looking before each request costs nothing. Overlays,
 //! retracts, pins and settings change what is old; then it is counted anew over what still reads.
@@ -7,39 +7,53 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use serde::Serialize;
 
-use crate::exchange::Treatment;
+use crate::exchange::{Hint, Treatment};
 use crate::id::{CallId, EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Form, Layer, Origin};
-use crate::setup::Micro;
+use crate::setup::{Micro, SignedArguments};
 use crate::transcript::Event;
 use crate::view::View;
 use crate::view::item::Item;
 use crate::view::pieces::Part;
+use crate::words;
 
-/// Standing results, newest last, and the old ones that a stub would make shorter.
+/// Standing results, newest last, and the old calls that a stub would make shorter.
 #[derive(Clone, Debug, Default)]
 pub struct Aging {
     /// The newest results that stand, at most `keep_recent`.
     recent: VecDeque<CallId>,
-    /// Older ones that may be put away.
+    /// Calls with older ones, of which something may be put away.
     candidates: BTreeMap<CallId, Candidate>,
     /// Calls that a person's retract uncovered: they are left alone.
     uncovered: HashSet<CallId>,
 }
 
-/// A result that micro-compaction may put away.
+/// A call of which micro-compaction may put something away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The entry of the result.
+    /// The entry of its result.
     pub result: EntryId,
-    /// The characters that its stub saves in a request.
+    /// What goes.
+    pub part: Parts,
+    /// The characters that this saves in a request.
     pub saves: Chars,
 }
 
+/// What of a call may be put away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The result.
+    Result,
+    /// The arguments.
+    Arguments,
+    /// Both.
+    Both,
+}
+
 impl Aging {
-    /// The old results that may be put away, by call.
+    /// The old calls of which something may be put away.
     pub fn candidates(&self) -> &BTreeMap<CallId, Candidate> {
         &self.candidates
     }
@@ -88,7 +102,7 @@ impl View {
             items.flat_map(ids).collect::<Vec<_>>()
         };
         let calls: Vec<CallId> = match &overlay.layer {
-            Layer::Stub(stub) => stub.results.clone(),
+            Layer::Stub(stub) => [&*stub.results, &*stub.arguments].concat(),
             Layer::Hide(hide) => hide
                 .rounds
                 .iter()
@@ -120,19 +134,37 @@ impl View {
     }
 
     fn candidate(&self, call: CallId) -> Option<Candidate> {
-        let micro = &self.policy()?.compaction.micro;
-        let (entry, result) = self.result_of(call)?;
-        let tool = self.tool_call(call)?;
-        let min_chars = usize::try_from(micro.min_chars).ok()?;
-        // Bytes are never fewer than characters, so short ones need not be counted.
-        let long =
-            result.content.len() > min_chars && result.content.chars().nth(min_chars).is_some();
+        let (entry, _) = self.result_of(call)?;
         let spared = self.aging.uncovered.contains(&call)
             || self.is_shown(call)
             || self.is_protected(entry)
-            || self.is_protected(call.response)
-            || self.is_exempt(&tool.name, &micro.exempt);
-        if !long || spared || self.reads(call) != Some(Reads::Full) {
+            || self.is_protected(call.response);
+        if spared {
+            return None;
+        }
+        let (part, saves) = match (self.result_saves(call), self.arguments_save(call)) {
+            (Some(result), Some(arguments)) => (Parts::Both, result + arguments),
+            (Some(result), None) => (Parts::Result, result),
+            (None, Some(arguments)) => (Parts::Arguments, arguments),
+            (None, None) => return None,
+        };
+        Some(Candidate {
+            result: entry,
+            part,
+            saves,
+        })
+    }
+
+    /// What putting the result of a call away saves; `None` if it stays.
+    fn result_saves(&self, call: CallId) -> Option<Chars> {
+        let micro = &self.policy()?.compaction.micro;
+        let (_, result) = self.result_of(call)?;
+        let tool = self.tool_call(call)?;
+        let stays = is_short(&result.content, micro.min_chars)
+            || self.is_exempt(&tool.name, &micro.exempt)
+            || self.hint_of(&tool.name).response == Treatment::Keep
+            || self.reads(call) != Some(Reads::Full);
+        if stays {
             return None;
         }
         let overlay = self.transcript.next_id();
@@ -143,21 +175,50 @@ impl View {
         };
         let full = json_chars(&result.content);
         let short = json_chars(&self.stub_text(call, tool, result, stub));
-        let saves = full.all > short.all && full.wide >= short.wide;
-        saves.then(|| Candidate {
-            result: entry,
-            saves: full - short,
-        })
+        saving(full, short)
     }
 
-    /// Whether micro-compaction never touches the results of a tool.
+    /// What putting the arguments of a call away saves; `None` if they stay, as they do unless the
+    /// tool's hint lets them go.
+    fn arguments_save(&self, call: CallId) -> Option<Chars> {
+        let micro = &self.policy()?.compaction.micro;
+        let tool = self.tool_call(call)?;
+        let stays = !micro.arguments
+            || is_short(&tool.arguments, micro.min_chars)
+            || self.is_exempt(&tool.name, &micro.exempt)
+            || self.hint_of(&tool.name).request != Treatment::Strip
+            || !self.may_stub_arguments(call);
+        if stays {
+            return None;
+        }
+        saving(json_chars(&tool.arguments), json_chars(words::NO_ARGUMENTS))
+    }
+
+    /// Whether the arguments of a call read in full and may read as none: those that are signed may
+    /// have to go back as they came.
+    pub(crate) fn may_stub_arguments(&self, id: CallId) -> bool {
+        let signed = self.tool_call(id).is_some_and(|call| call.extra.is_some());
+        let keeps = self.wire().is_some_and(|wire| {
+            let calls = &wire.models.main.profile.calls;
+            calls.signed_arguments == SignedArguments::Keep
+        });
+        self.reads_arguments(id) == Some(Reads::Full) && !(signed && keeps)
+    }
+
+    /// The hint of a tool, as the settings in force have it.
+    pub(crate) fn hint_of(&self, name: &str) -> Hint {
+        let specs = self.wire().map(|wire| wire.tools.as_slice());
+        let mut specs = specs.unwrap_or_default().iter();
+        let spec = specs.find(|spec| spec.name == name);
+        spec.map(|spec| spec.meta.hint).unwrap_or_default()
+    }
+
+    /// Whether micro-compaction never touches the calls of a tool.
     fn is_exempt(&self, name: &str, exempt: &[String]) -> bool {
         let spec = self
             .wire()
             .and_then(|wire| wire.tools.iter().find(|spec| spec.name == name));
-        exempt.iter().any(|exempt| exempt == name)
-            || spec
-                .is_some_and(|spec| spec.meta.exempt || spec.meta.hint.response == Treatment::Keep)
+        exempt.iter().any(|exempt| exempt == name) || spec.is_some_and(|spec| spec.meta.exempt)
     }
 
     pub(super) fn take_uncovered(&mut self, event: &Event) {
@@ -170,6 +231,19 @@ impl View {
                 .for_each(|overlay| self.uncover(*overlay));
         }
     }
+}
+
+/// Whether a text has at most so many characters.
+fn is_short(text: &str, min_chars: u64) -> bool {
+    let least = usize::try_from(min_chars).unwrap_or(usize::MAX);
+    // Bytes are never fewer than characters, so short ones need not be counted.
+    text.len() <= least || text.chars().nth(least).is_none()
+}
+
+/// What the shorter text saves; `None` if it saves nothing.
+fn saving(full: Chars, short: Chars) -> Option<Chars> {
+    let saves = full.all > short.all && full.wide >= short.wide;
+    saves.then(|| full - short)
 }
 
 /// The characters of a text as a JSON string.

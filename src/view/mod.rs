@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(crate) use aging::json_chars;
-pub use aging::{Aging, Candidate};
+pub use aging::{Aging, Candidate, Parts};
 pub use estimates::Estimates;
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};

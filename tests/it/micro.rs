@@ -61,6 +61,7 @@ fn policy(keep_recent: u32) -> Policy {
     policy.compaction.micro.min_gain_tokens = 0;
     policy.compaction.micro.keep_recent = keep_recent;
     policy.compaction.micro.exempt = EXEMPT.map(str::to_owned).into();
+    policy.compaction.micro.arguments = false;
     policy.compaction.auto.enabled = false;
     policy
 }
@@ -179,6 +180,77 @@ fn a_hint_keeps_the_half_that_it_names() {
     assert_eq!(names(&stub.results), ["Show", "Change"]);
     assert_eq!(names(&stub.arguments), ["Change"]);
     assert_eq!(hide, None);
+}
+
+/// Arguments go with their call's result, or alone: where they are long and the tool lets its requests
+/// be stripped, and unless the settings keep them.
+#[test]
+fn arguments_go_where_the_tool_lets_them() {
+    let call = |tool, path: usize, chars: usize| {
+        let path = "p".repeat(path);
+        (tool, json!({ "path": path, "chars": chars }).to_string())
+    };
+    let rounds = || {
+        let old = vec![
+            call("Change", 900, 10),
+            call("Change", 20, 900),
+            call("Change", 900, 900),
+            call("Show", 900, 10),
+            call("TodoWrite", 900, 900),
+            call("Show", 20, 900),
+        ];
+        vec![old, vec![call("Show", 1, 1), call("Show", 1, 1)]]
+    };
+    let stub = |arguments: bool| {
+        let mut policy = policy(2);
+        policy.compaction.micro.arguments = arguments;
+        let view = View::of(scene::entries(&record_under(policy, rounds())));
+        let [overlay] = view.overlays()[..] else {
+            panic!("{:?}", view.overlays())
+        };
+        let laid = view.overlay(overlay).unwrap();
+        let Layer::Stub(stub) = &laid.layer else {
+            panic!("{laid:?}")
+        };
+        let said = |call: &CallId| view.tool_call(*call).unwrap().arguments.clone();
+        let long = |call: &CallId| (*call, said(call).len() > 800);
+        let read = view
+            .messages()
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Assistant { calls, .. } => Some(calls),
+                Message::User { .. } | Message::Tool { .. } => None,
+            });
+        let none: Vec<CallId> = read
+            .flatten()
+            .filter(|call| call.arguments == "{}")
+            .map(|call| call.id)
+            .collect();
+        assert_eq!(
+            none, stub.arguments,
+            "what is stubbed reads as no arguments"
+        );
+        let shown = |calls: &[CallId]| {
+            let calls = calls.iter().map(|call| {
+                let (call, long) = long(call);
+                let name = &view.tool_call(call).unwrap().name;
+                format!("{name}{}", if long { " long" } else { "" })
+            });
+            calls.collect::<Vec<_>>().join(", ")
+        };
+        (
+            shown(&stub.results),
+            shown(&stub.arguments),
+            laid.reason.clone(),
+        )
+    };
+    let (results, arguments, reason) = stub(true);
+    assert_eq!(results, "Change, Change long, Show");
+    assert_eq!(arguments, "Change long, Change long");
+    insta::assert_snapshot!(reason, @"1128 of 0 tokens");
+    let (results, arguments, reason) = stub(false);
+    assert_eq!((&*results, &*arguments), ("Change, Change long, Show", ""));
+    insta::assert_snapshot!(reason, @"665 of 0 tokens");
 }
 
 /// Adds entries to a run by hand.
