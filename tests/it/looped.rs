@@ -305,6 +305,22 @@ fn a_wait_above_the_cap_ends_the_run_at_once() {
     "#);
 }
 
+/// The cap is a person's to set.
+#[test]
+fn a_wait_above_the_cap_of_the_settings_ends_the_run_at_once() {
+    let asked = Fault {
+        wait_ms: Some(7_000),
+        ..Fault::new(FaultClass::Rate, "slow down")
+    };
+    let mut policy = Policy::default();
+    policy.retries.wait_ms = 5_000;
+    insta::assert_snapshot!(play(vec![asked.into()], policy), @"
+    4 request, round 1
+    5 fault of 4, rate: slow down (it asks to come back in 7 s, at 2026-11-21T20:00:07.000Z), attempt 1, wait None
+    6 end, provider: the provider failed for good: slow down (it asks to come back in 7 s, at 2026-11-21T20:00:07.000Z); resume to go on
+    ");
+}
+
 /// A request that was asked again is the same request, byte for byte.
 #[test]
 fn a_retried_request_differs_by_no_byte() {

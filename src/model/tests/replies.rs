@@ -194,6 +194,7 @@ fn errors_within_a_reply_are_faults() {
             "event: error\ndata: {\"message\":\"busy\",\"type\":\"overloaded\"}\n\n",
             "overload busy",
         ),
+        ("event: error\ndata: {\"detail\":\"no\"}\n\n", "server no"),
         ("error: {\"code\":500,\"message\":\"m\"}\n", "server m"),
         ("{\"detail\":\"Not Found\"}", "permanent Not Found"),
         ("", "torn the reply is empty"),
