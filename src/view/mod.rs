@@ -1,7 +1,7 @@
 //! The view: everything derived from the entries, kept up to date one entry at a time.
 //!
 //! [`View::take`] folds the next entry in; everything else looks. [`View::messages`] is what the model
-//! reads next, [`View::body`] its bytes; [`View::working`] is what the run is in the middle of,
+//! reads next, [`View::readings`] why, [`View::body`] its bytes; [`View::working`] is what the run is in the middle of,
 //! [`View::ledger`] what it has used, [`View::aging`] what micro-compaction may put away. A view depends on
 //! nothing but the entries, is total over anything that parses, and is cheap to copy: a plan is tried on
 //! a copy.
@@ -16,6 +16,7 @@ mod messages;
 mod open;
 mod pieces;
 mod reach;
+mod readings;
 mod reads;
 mod regret;
 mod request;
@@ -32,6 +33,7 @@ pub use aging::{Aging, Candidate, Parts};
 pub use estimates::Estimates;
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
+pub use readings::{As, Change, Content, Reading, Source};
 pub use reads::Standing;
 pub use regret::Regret;
 pub(crate) use sizes::SHORT_TEXT;

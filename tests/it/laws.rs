@@ -10,7 +10,7 @@ use undertext::id::{CallId, Digest, EntryId};
 use undertext::overlay::Layer;
 use undertext::transcript::jsonl::{self, DamageKind, Item, Reader};
 use undertext::transcript::{Entry, Event, Purpose, Transcript};
-use undertext::view::View;
+use undertext::view::{Content, Source, View};
 use undertext::wire::judge::judge;
 
 use crate::draft::note;
@@ -185,6 +185,59 @@ pub(crate) fn can_be_recalled(view: &View) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Each message names what it comes from, and exactly the contents that do not read in full there.
+fn says_why_it_reads_so(view: &View) -> Result<(), TestCaseError> {
+    let readings = view.readings();
+    let messages: Vec<Message<'_>> = readings.iter().map(|it| it.message.clone()).collect();
+    prop_assert_eq!(messages, view.messages());
+    for reading in readings {
+        let changed = |content| {
+            let by = view.reads_as(content).overlay();
+            let named = reading.changed.iter().find(|it| it.content == content);
+            (by == named.map(|it| it.by)).then_some(by.is_some())
+        };
+        match (&reading.message, reading.source) {
+            (Message::Tool { call, text }, Source::Result(of)) => {
+                prop_assert_eq!(*call, of);
+                let raw = view
+                    .result_of(of)
+                    .map(|(_, result)| result.content.as_str());
+                let is_raw = raw.is_none_or(|raw| raw == text);
+                prop_assert_eq!(changed(Content::Result(of)), Some(!is_raw), "{:?}", reading);
+            }
+            (Message::Assistant { calls, .. }, Source::Entry(entry)) => {
+                let response = view.response(entry).unwrap();
+                for (place, made) in (1..).zip(&response.calls) {
+                    let call = CallId::new(entry, place);
+                    let sent = calls.iter().find(|sent| sent.id == call);
+                    let content = match sent {
+                        Some(_) => Content::Arguments(call),
+                        None => Content::Call(call),
+                    };
+                    let is_raw = sent.is_some_and(|sent| sent.arguments == made.arguments);
+                    let may_differ = made.extra.is_some() && is_raw;
+                    let said = changed(content);
+                    prop_assert!(said == Some(!is_raw) || may_differ, "{:?}", reading);
+                }
+            }
+            (Message::User { text }, Source::Entry(entry)) => {
+                let attachments = &view.user(entry).unwrap().attachments;
+                for (place, attachment) in (1..).zip(attachments) {
+                    let is_raw = text.contains(&format!("\n{}", attachment.text));
+                    let said = changed(Content::Attachment(entry, place));
+                    prop_assert!(said.is_some() && (said == Some(!is_raw) || is_raw));
+                }
+            }
+            (Message::User { .. }, Source::Summary(_) | Source::Carry(_))
+            | (Message::Assistant { .. }, Source::Understood) => {
+                prop_assert!(reading.changed.is_empty());
+            }
+            (message, source) => prop_assert!(false, "{message:?} from {source:?}"),
+        }
+    }
+    Ok(())
+}
+
 /// Law 5, of these entries.
 pub(crate) fn begins_as_before(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
     let mut view = View::default();
@@ -234,6 +287,7 @@ pub(crate) fn equals_the_oracle(entries: &[Arc<Entry>]) -> Result<(), TestCaseEr
             "after entry {}",
             last
         );
+        says_why_it_reads_so(&view)?;
         prop_assert_eq!(
             view.may_ask(),
             oracle::may_ask(past),

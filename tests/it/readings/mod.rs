@@ -3,6 +3,7 @@
 mod contents;
 mod summaries;
 mod bodies;
+mod sources;
 
 use serde_json::value::RawValue;
 
