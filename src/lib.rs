@@ -115,5 +115,6 @@ pub mod hands;
 pub mod agent;
 pub mod instructions;
 pub mod replay;
+pub mod import;
 #[cfg(feature = "cli")]
 pub mod config;

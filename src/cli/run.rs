@@ -256,6 +256,7 @@ fn create(
         generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
         name: name.map(ToOwned::to_owned),
         parent: None,
+        imported: None,
     };
     let sync = start.settings.transcripts.sync;
     let storage = FileStorage::create(&start.transcripts, run.run, sync)?;

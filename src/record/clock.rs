@@ -51,6 +51,15 @@ impl Clock {
         }
     }
 
+    /// Sets a fixed clock to a moment, such as one that another agent recorded. The machine's clock
+    /// stays as it is.
+    pub fn set(&self, moment: At) {
+        match self {
+            Self::System => {}
+            Self::Fixed(fixed) => fixed.now.store(moment.0, Ordering::Relaxed),
+        }
+    }
+
     /// The present moment.
     pub fn now(&self) -> At {
         match self {

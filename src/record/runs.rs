@@ -316,6 +316,7 @@ mod tests {
                 generator: "undertext 0.1.0".to_owned(),
                 name: None,
                 parent: None,
+                imported: None,
             };
             let storage = FileStorage::create(dir.path(), run.run, Durability::None).unwrap();
             Recorder::create(Box::new(storage), Clock::fixed(At(0)), run).unwrap();

@@ -87,6 +87,9 @@ pub struct Run {
     /// The run this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The file of another agent that it was imported from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Import>,
 }
 
 impl Run {
@@ -99,8 +102,29 @@ impl Run {
             generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
             name: None,
             parent: None,
+            imported: None,
         }
     }
+}
+
+/// Where an imported run comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Import {
+    /// The format of the file, such as `claude-code`.
+    pub format: String,
+    /// The name of the file or directory.
+    pub file: String,
+    /// SHA-256 of what it held.
+    pub sha256: Digest,
+    /// The agent's own id of the run; absent: it gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Which run of the file this is, from 1; absent: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<u32>,
+    /// How many lines or records of the file could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
 }
 
 /// Where a run was forked.

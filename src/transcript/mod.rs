@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 pub use entry::{At, Entry};
 pub use event::{
-    Attachment, BodyDigest, Check, End, Estimate, Event, Fault, FaultClass, Hook, Note, Parent,
-    Pin, Reason, Request, Retract, Run, Speaker, Started, Torn, Totals, Unknown, User,
+    Attachment, BodyDigest, Check, End, Estimate, Event, Fault, FaultClass, Hook, Import, Note,
+    Parent, Pin, Reason, Request, Retract, Run, Speaker, Started, Torn, Totals, Unknown, User,
 };
 pub use purpose::{Combine, Purpose, Source, Summarize};
 pub use work::Work;

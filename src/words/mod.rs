@@ -21,6 +21,9 @@ use crate::id::CallId;
 /// The result of a call that has none: it was started and nobody knows what became of it.
 pub const INTERRUPTED: &str = "interrupted, effect unknown";
 
+/// What stands in a recording of another agent where a response follows nothing that it answers.
+pub const NOT_RECORDED: &str = "[What came before this was not recorded.]";
+
 /// The assistant's word after a summary, where the next message is the user's.
 pub const UNDERSTOOD: &str = "Understood. I have the context from the summary. Continuing.";
 

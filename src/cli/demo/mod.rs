@@ -165,6 +165,7 @@ impl Stage {
             generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
             name: Some(format!("demo {}", self.seed)),
             parent: None,
+            imported: None,
         };
         Recorder::create(Box::new(storage), self.clock.clone(), first)
             .map_err(|error| Failure::new(Exit::Transcript, error))

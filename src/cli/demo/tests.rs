@@ -51,6 +51,7 @@ async fn played(seed: u64) -> Outcome {
         generator: "test".to_owned(),
         name: None,
         parent: None,
+        imported: None,
     };
     let storage = Box::new(MemoryStorage::default());
     let mut recorder = Recorder::create(storage, clock.clone(), run).unwrap();

@@ -86,6 +86,7 @@ async fn probe(
         generator: "undertext doctor".to_owned(),
         name: None,
         parent: None,
+        imported: None,
     };
     let mut recorder = Recorder::create(Box::new(MemoryStorage::default()), clock, run)?;
     let cancel = CancellationToken::new();

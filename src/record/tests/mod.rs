@@ -19,6 +19,7 @@ fn run() -> Run {
         generator: "undertext 0.1.0".to_owned(),
         name: None,
         parent: None,
+        imported: None,
     }
 }
 

@@ -40,6 +40,7 @@ impl Pen {
             generator: "undertext 0.1.0".to_owned(),
             name: None,
             parent: None,
+            imported: None,
         }));
         self.draft.push(Event::Setup(Box::new(setup(settings))));
         self.draft.user(Speaker::Task, "Räum auf, \"bitte\".\n");

@@ -1,0 +1,173 @@
+//! Runs that other agents recorded, as transcripts of ours.
+//!
+//! [`read`] is the front door: it opens a file or a directory, finds out its [`Format`], and has that
+//! format's reader tell a pen what was recorded, in the order of the file. The pen lays it down as an
+//! ordinary transcript through a [`Recorder`](crate::record::Recorder), so that whatever looks at runs
+//! looks at these as well, and every request of it can be built again.
+//!
+//! What the model was sent is kept word for word; what only the agent's own screen showed is not. What
+//! a format does not record (often the system text and the specs of tools) stays unknown. A compaction
+//! that the agent recorded becomes a summary whose rule is [`RECORDED`]. Nothing that is read here is
+//! followed, opened or run.
+
+mod source;
+mod lines;
+mod detect;
+mod known;
+mod pen;
+mod write;
+mod claude_code;
+mod codex;
+mod pi;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use detect::Format;
+pub use write::Imported;
+
+use crate::record::RecordError;
+use pen::Pen;
+use source::Source;
+
+/// The rule of overlays that stand for an agent's own compactions.
+pub const RECORDED: &str = "recorded";
+
+/// A recording cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It is of another format than the one that was named.
+    #[error("{name} looks like {found}, not like {wanted}")]
+    Other {
+        /// The file.
+        name: String,
+        /// What it looks like.
+        found: Format,
+        /// What it was said to be.
+        wanted: Format,
+    },
+    /// It is a transcript of this program.
+    #[error("{name} is a transcript already: nothing is to be imported")]
+    Transcript {
+        /// The file.
+        name: String,
+    },
+    /// It is of no format that is known.
+    #[error(
+        "{name} is of no known agent: {looks}; known formats: {}",
+        Format::names()
+    )]
+    Unknown {
+        /// The file.
+        name: String,
+        /// What it looks like.
+        looks: String,
+    },
+    /// It is of a known format and holds no run.
+    #[error("{name} holds no run: no message of a {format} run is in it")]
+    Empty {
+        /// The file.
+        name: String,
+        /// Its format.
+        format: Format,
+    },
+    /// It is of a known format and cannot be understood.
+    #[error("cannot understand {name} as {format}: {why}")]
+    Broken {
+        /// The file.
+        name: String,
+        /// Its format.
+        format: Format,
+        /// What is wrong.
+        why: String,
+    },
+    /// The transcript cannot be written.
+    #[error("cannot write the transcript")]
+    Record(#[from] RecordError),
+}
+
+/// The runs that a file, or a directory that counts as one, holds. The format is found out unless it
+/// is named.
+pub fn read(path: &Path, format: Option<Format>) -> Result<Vec<Imported>, ImportError> {
+    let source = Source::open(path).map_err(|source| ImportError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    read_source(source, format)
+}
+
+/// The same for bytes that are at hand, under the name of the file they come from.
+pub fn read_bytes(
+    name: &str,
+    bytes: Vec<u8>,
+    format: Option<Format>,
+) -> Result<Vec<Imported>, ImportError> {
+    read_source(Source::of(name, bytes), format)
+}
+
+fn read_source(mut source: Source, wanted: Option<Format>) -> Result<Vec<Imported>, ImportError> {
+    let name = source.name().to_owned();
+    let format = source.format(wanted)?;
+    let pens = pens(&mut source, format).map_err(|error| match error {
+        Unread::Io(error) => ImportError::Read {
+            path: source.path(),
+            source: error,
+        },
+        Unread::Broken(why) => ImportError::Broken {
+            name: name.clone(),
+            format,
+            why,
+        },
+    })?;
+    let sha256 = source.digest().map_err(|error| ImportError::Read {
+        path: source.path(),
+        source: error,
+    })?;
+    let pens: Vec<Pen> = pens.into_iter().filter(Pen::holds_a_run).collect();
+    if pens.is_empty() {
+        return Err(ImportError::Empty { name, format });
+    }
+    let parts = pens.len();
+    let imported = (1..).zip(pens).map(|(part, pen)| {
+        let part = (parts > 1).then_some(part);
+        Imported::new(pen, format, &name, sha256, part)
+    });
+    Ok(imported.collect())
+}
+
+/// Why a reader gave up.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    /// The bytes cannot be had.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// They are not what they should be.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// What each run of the source tells.
+fn pens(source: &mut Source, format: Format) -> Result<Vec<Pen>, Unread> {
+    match format {
+        Format::ClaudeCode => claude_code::read(source),
+        Format::Codex => codex::read(source),
+        Format::Pi => pi::read(source),
+        Format::MiniSweAgent
+        | Format::SweAgent
+        | Format::OpenHands
+        | Format::OpenHandsSdk
+        | Format::Atif
+        | Format::GeminiCli
+        | Format::CopilotCli
+        | Format::Inspect
+        | Format::Aider => Err(Unread::Broken("not read yet".to_owned())),
+    }
+}
