@@ -3,7 +3,9 @@
 
 use std::io::{self, BufRead};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::transcript::Attachment;
 
 /// The longest line that is read, in bytes.
 const LINE: usize = 256 << 20;
@@ -93,6 +95,16 @@ pub(super) fn take_list(value: &mut Value, member: &str) -> Vec<Value> {
     }
 }
 
+/// The parts of a content, which may be a text alone.
+pub(super) fn parts(content: Value) -> Vec<Value> {
+    match content {
+        Value::Array(parts) => parts,
+        Value::Null => Vec::new(),
+        Value::String(text) => vec![json!({ "type": "text", "text": text })],
+        Value::Object(_) | Value::Bool(_) | Value::Number(_) => vec![content],
+    }
+}
+
 /// The string that a value is; empty if it is none.
 pub(super) fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -120,9 +132,27 @@ fn part(mut value: Value) -> String {
             return text;
         }
     }
-    match value {
-        Value::String(text) => text,
-        value => beside(&value).unwrap_or_else(|| value.to_string()),
+    if let Value::String(text) = value {
+        text
+    } else {
+        beside(&value).unwrap_or_else(|| value.to_string())
+    }
+}
+
+/// What stands for a part of a message that is no text.
+pub(super) fn attachment(part: &Value) -> Attachment {
+    let kind = string(&part["type"]);
+    let media = [
+        &part["source"]["media_type"],
+        &part["mimeType"],
+        &part["media_type"],
+    ];
+    let media = media.into_iter().find_map(Value::as_str).unwrap_or(kind);
+    Attachment {
+        name: if kind.is_empty() { "part" } else { kind }.to_owned(),
+        media: media.to_owned(),
+        text: beside(part).unwrap_or_else(|| part.to_string()),
+        clipped: None,
     }
 }
 

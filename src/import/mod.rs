@@ -12,6 +12,7 @@
 
 mod source;
 mod lines;
+mod tree;
 mod detect;
 mod known;
 mod pen;
@@ -27,6 +28,7 @@ pub use detect::Format;
 pub use write::Imported;
 
 use crate::record::RecordError;
+use crate::transcript::{Attachment, Speaker};
 use pen::Pen;
 use source::Source;
 
@@ -170,4 +172,26 @@ fn pens(source: &mut Source, format: Format) -> Result<Vec<Pen>, Unread> {
         | Format::Inspect
         | Format::Aider => Err(Unread::Broken("not read yet".to_owned())),
     }
+}
+
+/// Tells of a message in the user's place: typed by a person, unless the client put it in, which it
+/// says, or which shows in how the text begins.
+fn typed(
+    pen: &mut Pen,
+    put_in: bool,
+    beginnings: &[&str],
+    text: &str,
+    attachments: Vec<Attachment>,
+) {
+    if put_in || is_put_in(text, beginnings) {
+        pen.user(Speaker::Runtime, text.to_owned(), attachments);
+    } else {
+        pen.typed(text.to_owned(), attachments);
+    }
+}
+
+/// Whether a text begins as those do that a client puts in the user's place.
+fn is_put_in(text: &str, beginnings: &[&str]) -> bool {
+    let begins = text.trim_start();
+    beginnings.iter().any(|known| begins.starts_with(known))
 }

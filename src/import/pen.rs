@@ -32,6 +32,8 @@ pub(super) struct Pen {
     /// Calls without a result, by the provider's id, oldest first.
     waiting: HashMap<String, Vec<(usize, usize)>>,
     typed: bool,
+    /// The model that was told of last.
+    told: Option<(String, Option<u64>)>,
 }
 
 /// What is said of a run as a whole.
@@ -172,7 +174,9 @@ impl Pen {
 
     /// The model that is asked from here on, and its window if it is known.
     pub(super) fn model(&mut self, name: &str, window: Option<u64>) {
-        if !name.is_empty() {
+        let told = (name.to_owned(), window);
+        if !name.is_empty() && self.told.as_ref() != Some(&told) {
+            self.told = Some(told);
             self.push(What::Model(name.to_owned(), window));
         }
     }
@@ -319,6 +323,11 @@ impl Pen {
     pub(super) fn holds_a_run(&self) -> bool {
         let is_message = |item: &Item| matches!(item.what, What::User(..) | What::Response(_));
         self.items.iter().any(is_message)
+    }
+
+    /// Whether a model said anything in it.
+    pub(super) fn has_responses(&self) -> bool {
+        !self.drafts.is_empty()
     }
 
     /// All calls, oldest first.

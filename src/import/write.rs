@@ -185,7 +185,7 @@ impl Writer {
                     false
                 }
                 What::Note(text) => {
-                    self.note(text)?;
+                    self.note(&text)?;
                     false
                 }
             };
@@ -194,7 +194,7 @@ impl Writer {
             self.places.push(laid.then_some(Span::new(from, last)));
         }
         if joined > 0 {
-            self.note(format!(
+            self.note(&format!(
                 "{joined} responses came right behind another and were joined to it"
             ))?;
         }
@@ -232,8 +232,8 @@ impl Writer {
         Ok(())
     }
 
-    fn note(&mut self, text: String) -> Result<(), RecordError> {
-        let text = clip::first(&text, LONGEST).to_owned();
+    fn note(&mut self, text: &str) -> Result<(), RecordError> {
+        let text = clip::first(text, LONGEST).to_owned();
         self.recorder.record(Event::Note(Note::Warning { text }))?;
         Ok(())
     }
@@ -331,7 +331,7 @@ impl Writer {
             self.result(CallId::at(response, index), answer)?;
         }
         if lost > 0 {
-            self.note(format!(
+            self.note(&format!(
                 "{lost} bytes of response {response} were left out: no line is that long"
             ))?;
         }

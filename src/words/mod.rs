@@ -24,6 +24,10 @@ pub const INTERRUPTED: &str = "interrupted, effect unknown";
 /// What stands in a recording of another agent where a response follows nothing that it answers.
 pub const NOT_RECORDED: &str = "[What came before this was not recorded.]";
 
+/// What stands for a summary of another agent that only its provider can read.
+pub const SEALED_SUMMARY: &str =
+    "[The agent's summary of what came before is encrypted; its text was not recorded.]";
+
 /// The assistant's word after a summary, where the next message is the user's.
 pub const UNDERSTOOD: &str = "Understood. I have the context from the summary. Continuing.";
 

@@ -85,6 +85,8 @@ mod long;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod imported;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod golden;

@@ -47,14 +47,14 @@ type Read = fn(&str, &[u8]) -> Vec<Recording>;
     clippy::disallowed_methods,
     reason = "where recordings are is the caller's to say"
 )]
-fn corpus() -> (PathBuf, u64) {
+pub(crate) fn corpus() -> (PathBuf, u64) {
     if let Some(folder) = std::env::var_os("UNDERTEXT_CORPUS") {
         return (folder.into(), WINDOW);
     }
     (excerpts(), SMALL_WINDOW)
 }
 
-fn excerpts() -> PathBuf {
+pub(crate) fn excerpts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/excerpts")
 }
 
