@@ -20,6 +20,16 @@ mod write;
 mod claude_code;
 mod codex;
 mod pi;
+mod fields;
+mod mini_swe_agent;
+mod swe_agent;
+mod openhands;
+mod openhands_sdk;
+mod atif;
+mod gemini_cli;
+mod copilot_cli;
+mod inspect;
+mod aider;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -162,15 +172,15 @@ fn pens(source: &mut Source, format: Format) -> Result<Vec<Pen>, Unread> {
         Format::ClaudeCode => claude_code::read(source),
         Format::Codex => codex::read(source),
         Format::Pi => pi::read(source),
-        Format::MiniSweAgent
-        | Format::SweAgent
-        | Format::OpenHands
-        | Format::OpenHandsSdk
-        | Format::Atif
-        | Format::GeminiCli
-        | Format::CopilotCli
-        | Format::Inspect
-        | Format::Aider => Err(Unread::Broken("not read yet".to_owned())),
+        Format::MiniSweAgent => mini_swe_agent::read(source),
+        Format::SweAgent => swe_agent::read(source),
+        Format::OpenHands => openhands::read(source),
+        Format::OpenHandsSdk => openhands_sdk::read(source),
+        Format::Atif => atif::read(source),
+        Format::GeminiCli => gemini_cli::read(source),
+        Format::CopilotCli => copilot_cli::read(source),
+        Format::Inspect => inspect::read(source),
+        Format::Aider => aider::read(source),
     }
 }
 

@@ -1,0 +1,168 @@
+//! Gemini CLI: one object with all messages, or, newer, lines of which later ones change earlier ones.
+//!
+//! Calls and their results stand in the message that made them. Of lines, one with a known id takes
+//! the place of the message, `$set` changes members of the whole, `$rewindTo` takes messages back.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::exchange::{Reasoning, Status, Usage};
+use crate::import::Unread;
+use crate::import::fields;
+use crate::import::lines::{string, take_list, text};
+use crate::import::pen::Pen;
+use crate::import::source::Source;
+
+/// The run of a session.
+pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
+    let mut pen = Pen::default();
+    let (session, messages) = if Path::new(source.name()).extension() == Some("jsonl".as_ref()) {
+        lines(source, &mut pen)?
+    } else {
+        let mut session = fields::json(source)?;
+        let messages = take_list(&mut session, "messages");
+        (session, messages)
+    };
+    let directory = session["directories"][0].as_str().unwrap_or_default();
+    pen.run(directory, "", string(&session["sessionId"]));
+    let mut models = messages.iter().map(|message| string(&message["model"]));
+    pen.model(
+        models.find(|name| !name.is_empty()).unwrap_or_default(),
+        None,
+    );
+    for (number, message) in messages.into_iter().enumerate() {
+        self::message(&mut pen, &number.to_string(), message);
+    }
+    Ok(vec![pen])
+}
+
+/// The session of a file of lines, and its messages as the last lines have them.
+fn lines(source: &mut Source, pen: &mut Pen) -> Result<(Value, Vec<Value>), Unread> {
+    let mut session = Value::Object(serde_json::Map::new());
+    let mut messages: Vec<Value> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut lines = source.lines();
+    while let Some(mut line) = lines.next()? {
+        if let Some(to) = line["$rewindTo"].as_str() {
+            let keep = places.get(to).copied().unwrap_or_default();
+            messages.truncate(keep);
+            places.retain(|_, place| *place < keep);
+        } else if line["$set"].is_object() {
+            merge(&mut session, fields::take(&mut line, "$set"));
+        } else if let Some(id) = line["id"].as_str() {
+            if let Some(known) = places.get(id).and_then(|place| messages.get_mut(*place)) {
+                *known = line;
+            } else {
+                places.insert(id.to_owned(), messages.len());
+                messages.push(line);
+            }
+        } else if line["sessionId"].is_string() {
+            merge(&mut session, line);
+        } else {
+            pen.skipped();
+        }
+    }
+    (0..lines.skipped()).for_each(|_| pen.skipped());
+    let set = take_list(&mut session, "messages");
+    Ok((session, if set.is_empty() { messages } else { set }))
+}
+
+/// Sets the members of one object in another.
+fn merge(session: &mut Value, set: Value) {
+    if let (Value::Object(session), Value::Object(set)) = (session, set) {
+        session.extend(set);
+    }
+}
+
+fn message(pen: &mut Pen, key: &str, mut message: Value) {
+    pen.at(fields::moment(&message["timestamp"]));
+    let content = text(fields::take(&mut message, "content"));
+    match string(&message["type"]) {
+        "user" => pen.typed(content, Vec::new()),
+        "gemini" => {
+            pen.model(string(&message["model"]), None);
+            for thought in take_list(&mut message, "thoughts") {
+                let (subject, said) = (&thought["subject"], &thought["description"]);
+                let text = format!("{}\n{}", string(subject), string(said));
+                let (field, text) = ("thoughts".to_owned(), text.trim_matches('\n').to_owned());
+                pen.thought(Some(key), Reasoning::Text { field, text });
+            }
+            pen.said(Some(key), &content);
+            let mut calls = take_list(&mut message, "toolCalls");
+            for call in &mut calls {
+                let arguments = fields::arguments(fields::take(call, "args"));
+                pen.called(
+                    Some(key),
+                    string(&call["id"]),
+                    string(&call["name"]),
+                    arguments,
+                );
+            }
+            if let Some(usage) = counted(&message["tokens"]) {
+                pen.usage(Some(key), usage);
+            }
+            for call in calls {
+                answer(pen, call);
+            }
+        }
+        kind => pen.note(format!("{kind}: {content}")),
+    }
+}
+
+/// The result of a call, if one was recorded.
+fn answer(pen: &mut Pen, mut call: Value) {
+    pen.at(fields::moment(&call["timestamp"]));
+    let result = match fields::take(&mut call, "result") {
+        Value::Array(parts) => parts,
+        one @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Object(_)) => vec![one],
+    };
+    let result = result.into_iter().map(part).collect::<Vec<_>>().join(
+        "
+",
+    );
+    let status = match string(&call["status"]) {
+        "success" => Status::Ok,
+        "error" => Status::Error,
+        "cancelled" => Status::Cancelled,
+        _ if result.is_empty() => return,
+        _ => Status::Ok,
+    };
+    pen.answered(string(&call["id"]), status, result);
+}
+
+/// The text of a part of a result.
+fn part(mut part: Value) -> String {
+    let response = part.pointer_mut("/functionResponse/response");
+    let Some(mut response) = response.map(Value::take) else {
+        return text(part);
+    };
+    for member in ["output", "error"] {
+        let found = fields::take(&mut response, member);
+        if !found.is_null() {
+            return text(found);
+        }
+    }
+    response.to_string()
+}
+
+/// What was counted; thoughts are part of what we call the output.
+fn counted(tokens: &Value) -> Option<Usage> {
+    let sum = |names: [&str; 2]| {
+        let known = names.into_iter().filter_map(|name| tokens[name].as_u64());
+        known.reduce(u64::saturating_add)
+    };
+    let found = Usage {
+        input: sum(["input", "tool"]),
+        cached: tokens["cached"].as_u64(),
+        cache_write: None,
+        output: sum(["output", "thoughts"]),
+        reasoning: tokens["thoughts"].as_u64(),
+    };
+    (found != Usage::default()).then_some(found)
+}

@@ -1,0 +1,263 @@
+//! Inspect: a log of samples, zipped or as one object; each sample is a run.
+//!
+//! The messages of a sample are its context. Beside them stand events, which know what was counted,
+//! which tools were offered and when. Long texts stand apart, as attachments by their hash.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{Cursor, Read as _};
+
+use serde_json::Value;
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::exchange::{Reasoning, Status, Usage};
+use crate::import::Unread;
+use crate::import::fields;
+use crate::import::lines::{string, take_list, take_text, text};
+use crate::import::pen::Pen;
+use crate::import::source::Source;
+use crate::transcript::Speaker;
+
+/// The most bytes that are read of a member of an archive.
+const MEMBER: u64 = 1 << 30;
+
+/// How a string begins that stands for an attachment.
+const ATTACHMENT: &str = "attachment://";
+
+/// The runs of a log.
+pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
+    let bytes = source.whole()?;
+    if bytes.starts_with(b"PK") {
+        return archive(bytes);
+    }
+    let log: Result<Value, _> = serde_json::from_slice(&bytes);
+    let mut log = log.map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))?;
+    let samples = take_list(&mut log, "samples").into_iter();
+    Ok(samples.map(|sample| self::sample(sample, &log)).collect())
+}
+
+/// The samples of an archive, by the names of their members.
+fn archive(bytes: Vec<u8>) -> Result<Vec<Pen>, Unread> {
+    let broken = |error: ZipError| Unread::Broken(format!("its archive is broken: {error}"));
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(broken)?;
+    let names = archive.file_names().collect::<Result<Vec<_>, _>>();
+    let names = names.map_err(broken)?.into_iter();
+    let samples = names.filter(|name| name.starts_with("samples/") && name.ends_with(".json"));
+    let mut samples: Vec<String> = samples.map(Cow::into_owned).collect();
+    samples.sort_unstable();
+    let header = match member(&mut archive, "header.json") {
+        Ok(header) => header,
+        // A log that was never finished has none.
+        Err(Unread::Broken(_)) => Value::Null,
+        Err(error) => return Err(error),
+    };
+    let mut pens = Vec::new();
+    for name in samples {
+        pens.push(sample(member(&mut archive, &name)?, &header));
+    }
+    Ok(pens)
+}
+
+/// A member that is JSON.
+fn member(archive: &mut ZipArchive<Cursor<Vec<u8>>>, name: &str) -> Result<Value, Unread> {
+    let member = archive.by_name(name).map_err(|error| {
+        let why = if let ZipError::CompressionMethodNotSupported(method) = error {
+            format!("is packed by method {method}, only deflate is understood")
+        } else {
+            format!("cannot be read: {error}")
+        };
+        Unread::Broken(format!("its member {name} {why}"))
+    })?;
+    let mut bytes = Vec::new();
+    let read = member.take(MEMBER + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Unread::Broken(format!("its member {name} is broken: {error}")))?;
+    if bytes.len() as u64 > MEMBER {
+        return Err(Unread::Broken(format!(
+            "its member {name} is longer than {MEMBER} bytes"
+        )));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Unread::Broken(format!("its member {name} is no JSON: {error}")))
+}
+
+/// One sample, and what its log says of all.
+fn sample(mut sample: Value, log: &Value) -> Pen {
+    let mut pen = Pen::default();
+    let attached = fields::take(&mut sample, "attachments");
+    let eval = &log["eval"];
+    let version = string(&eval["packages"]["inspect_ai"]);
+    let (task, id) = (string(&eval["task"]), text(fields::take(&mut sample, "id")));
+    let id = format!("{task} {id} {}", sample["epoch"]);
+    pen.run("", version, id.trim());
+    pen.model(string(&eval["model"]), None);
+    pen.at(fields::moment(&sample["events"][0]["timestamp"]));
+    let known = events(&mut pen, take_list(&mut sample, "events"), &attached);
+    for (number, mut message) in take_list(&mut sample, "messages").into_iter().enumerate() {
+        whole(&mut message, &attached);
+        self::message(&mut pen, &number.to_string(), message, &known);
+    }
+    let error = fields::take(&mut sample, "error");
+    if !error.is_null() {
+        pen.note(format!("the sample failed: {}", string(&error["message"])));
+    }
+    pen
+}
+
+/// Puts attachments back where they stood.
+fn whole(value: &mut Value, attached: &Value) {
+    match value {
+        Value::String(text) => {
+            let hash = text.strip_prefix(ATTACHMENT);
+            if let Some(found) = hash.and_then(|hash| attached[hash].as_str()) {
+                found.clone_into(text);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| whole(value, attached)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|value| whole(value, attached)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What events say of a message or of a call.
+#[derive(Default)]
+struct Known {
+    /// When it was there.
+    at: Value,
+    usage: Option<Usage>,
+    finish: String,
+}
+
+/// What the events say, by the ids of messages and calls. Tools are told at once.
+fn events(pen: &mut Pen, events: Vec<Value>, attached: &Value) -> HashMap<String, Known> {
+    let mut known = HashMap::new();
+    for mut event in events {
+        let ended = fields::take(&mut event, "completed");
+        let at = if ended.is_null() {
+            fields::take(&mut event, "timestamp")
+        } else {
+            ended
+        };
+        match string(&event["event"]) {
+            "model" => {
+                let mut tools = fields::take(&mut event, "tools");
+                whole(&mut tools, attached);
+                fields::tools(pen, tools.as_array().map_or(&[], Vec::as_slice));
+                let output = &event["output"];
+                let choice = &output["choices"][0];
+                let entry = Known {
+                    at,
+                    usage: counted(&output["usage"]),
+                    finish: string(&choice["stop_reason"]).to_owned(),
+                };
+                known.insert(string(&choice["message"]["id"]).to_owned(), entry);
+            }
+            "tool" => {
+                let entry = Known {
+                    at,
+                    ..Known::default()
+                };
+                known.insert(string(&event["id"]).to_owned(), entry);
+            }
+            _ => {}
+        }
+    }
+    known
+}
+
+fn message(pen: &mut Pen, key: &str, mut message: Value, known: &HashMap<String, Known>) {
+    let id = take_text(&mut message, "id");
+    let content = fields::take(&mut message, "content");
+    match string(&message["role"]) {
+        "system" => pen.instructions(&text(content)),
+        // What nobody put in was added by the solver.
+        "user" if matches!(string(&message["source"]), "input" | "operator") => {
+            pen.typed(text(content), Vec::new());
+        }
+        "user" => pen.user(Speaker::Runtime, text(content), Vec::new()),
+        "assistant" => {
+            let known = known.get(&id);
+            pen.at(known.and_then(|known| fields::moment(&known.at)));
+            said(pen, key, content);
+            for mut call in take_list(&mut message, "tool_calls") {
+                let name = take_text(&mut call, "function");
+                let arguments = fields::arguments(fields::take(&mut call, "arguments"));
+                pen.called(Some(key), string(&call["id"]), &name, arguments);
+            }
+            if let Some(known) = known {
+                known
+                    .usage
+                    .into_iter()
+                    .for_each(|usage| pen.usage(Some(key), usage));
+                let ending = fields::ending(&known.finish);
+                pen.ending(Some(key), ending, Some(&known.finish));
+            }
+        }
+        "tool" => {
+            let call = string(&message["tool_call_id"]);
+            pen.at(known.get(call).and_then(|known| fields::moment(&known.at)));
+            let (status, content) = answer(text(content), &message["error"]);
+            pen.answered(call, status, content);
+        }
+        _ => pen.skipped(),
+    }
+}
+
+/// What the model said, part by part.
+fn said(pen: &mut Pen, key: &str, content: Value) {
+    let Value::Array(parts) = content else {
+        pen.said(Some(key), &text(content));
+        return;
+    };
+    for mut part in parts {
+        if string(&part["type"]) != "reasoning" {
+            pen.said(Some(key), &text(part));
+            continue;
+        }
+        // What is redacted can be read in the summary, if at all.
+        let redacted = part["redacted"] == true;
+        let reasoning = take_text(&mut part, "reasoning");
+        let summary = take_text(&mut part, "summary");
+        match (redacted, summary.is_empty()) {
+            (false, _) => pen.mused(Some(key), reasoning),
+            (true, false) => pen.mused(Some(key), summary),
+            (true, true) => pen.thought(Some(key), Reasoning::raw(reasoning)),
+        }
+    }
+}
+
+/// How a call went, and what the model read of it: what went wrong, where nothing else is said.
+fn answer(content: String, error: &Value) -> (Status, String) {
+    if error.is_null() {
+        return (Status::Ok, content);
+    }
+    let status = match string(&error["type"]) {
+        "timeout" => Status::Timeout,
+        "approval" => Status::Denied,
+        _ => Status::Error,
+    };
+    let said = string(&error["message"]);
+    let content = match content.is_empty() {
+        true => said.to_owned(),
+        false if content.contains(said) => content,
+        false => format!("{content}\n{said}"),
+    };
+    (status, content)
+}
+
+/// What was counted: reads and writes of the cache are left out of the input.
+fn counted(usage: &Value) -> Option<Usage> {
+    let read = usage["input_tokens_cache_read"].as_u64();
+    let written = usage["input_tokens_cache_write"].as_u64();
+    let input = usage["input_tokens"].as_u64()?;
+    let all = [read, written].into_iter().flatten();
+    Some(Usage {
+        input: Some(all.fold(input, u64::saturating_add)),
+        cached: read,
+        cache_write: written,
+        output: usage["output_tokens"].as_u64(),
+        reasoning: usage["reasoning_tokens"].as_u64(),
+    })
+}

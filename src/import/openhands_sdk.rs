@@ -1,0 +1,190 @@
+//! The SDK of `OpenHands`: a directory with a file for each event, in the order of their names.
+//!
+//! Actions with one response id are one response. A condensation names the events that it forgets and
+//! says what takes their place.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::exchange::Status;
+use crate::import::Unread;
+use crate::import::fields;
+use crate::import::lines::{string, take_list, take_text, text};
+use crate::import::openhands;
+use crate::import::pen::{Mark, Pen};
+use crate::import::source::Source;
+use crate::transcript::Speaker;
+
+/// The run of a directory.
+pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
+    let mut pen = Pen::default();
+    let mut told = Told::default();
+    for member in source.members() {
+        let (name, bytes) = member?;
+        if !name.starts_with("event-") {
+            continue;
+        }
+        match serde_json::from_slice::<Value>(&bytes) {
+            Ok(event) if event.is_object() => told.event(&mut pen, event),
+            Ok(_) | Err(_) => pen.skipped(),
+        }
+    }
+    Ok(vec![pen])
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    /// Where events stand, in order.
+    marks: Vec<(String, Mark)>,
+    /// The provider's ids of calls, by the event of the action.
+    calls: HashMap<String, String>,
+}
+
+impl Told {
+    fn event(&mut self, pen: &mut Pen, mut event: Value) {
+        pen.at(fields::moment(&event["timestamp"]));
+        let id = take_text(&mut event, "id");
+        self.marks.push((id.clone(), pen.mark()));
+        let kind = take_text(&mut event, "kind");
+        match kind.as_str() {
+            "SystemPromptEvent" => {
+                for part in ["system_prompt", "dynamic_context"] {
+                    let part = text(fields::take(&mut event, part));
+                    if !part.is_empty() {
+                        pen.instructions(&part);
+                    }
+                }
+                fields::tools(pen, &take_list(&mut event, "tools"));
+            }
+            "MessageEvent" => message(pen, event),
+            "ActionEvent" => {
+                let call = take_text(&mut event, "tool_call_id");
+                self.calls.insert(id, call.clone());
+                action(pen, &call, event);
+            }
+            "ObservationEvent" => {
+                let call = self.call(&mut event);
+                let mut seen = fields::take(&mut event, "observation");
+                let status = status(&seen);
+                let content = [
+                    fields::take(&mut seen, "content"),
+                    fields::take(&mut seen, "output"),
+                ];
+                let content = content.into_iter().find(|content| !content.is_null());
+                pen.answered(&call, status, text(content.unwrap_or_default()));
+            }
+            "AgentErrorEvent" => {
+                let call = self.call(&mut event);
+                pen.answered(&call, Status::Error, take_text(&mut event, "error"));
+            }
+            "UserRejectObservation" => {
+                let call = self.call(&mut event);
+                let why = take_text(&mut event, "rejection_reason");
+                pen.answered(&call, Status::Denied, why);
+            }
+            "Condensation" => self.condensed(pen, &event),
+            "ConversationStateUpdateEvent"
+            | "PauseEvent"
+            | "CondensationRequest"
+            | "TokenEvent" => {}
+            "ConversationErrorEvent" => {
+                pen.note(format!(
+                    "{}: {}",
+                    string(&event["code"]),
+                    string(&event["detail"])
+                ));
+            }
+            _ => pen.note(format!("an event of kind {kind}: {event}")),
+        }
+    }
+
+    /// The provider's id of the call that an observation answers.
+    fn call(&mut self, event: &mut Value) -> String {
+        let action = string(&event["action_id"]);
+        match self.calls.remove(action) {
+            Some(call) => call,
+            None => take_text(event, "tool_call_id"),
+        }
+    }
+
+    fn condensed(&self, pen: &mut Pen, event: &Value) {
+        let listed = event["forgotten_event_ids"].as_array();
+        let ids: HashSet<&str> = listed
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let last = self
+            .marks
+            .iter()
+            .rposition(|(id, _)| ids.contains(id.as_str()));
+        let keeps = last.and_then(|last| self.marks.get(last + 1));
+        let keeps = keeps.map(|(_, mark)| *mark);
+        openhands::forgotten(pen, string(&event["summary"]), keeps);
+    }
+}
+
+fn message(pen: &mut Pen, mut event: Value) {
+    let mut message = fields::take(&mut event, "llm_message");
+    let content = text(fields::take(&mut message, "content"));
+    let key = take_text(&mut event, "llm_response_id");
+    if message["role"] == "assistant" {
+        if key.is_empty() {
+            pen.over();
+            pen.said(None, &content);
+            pen.over();
+        } else {
+            fields::reasoning(pen, &key, &mut message);
+            pen.said(Some(&key), &content);
+            pen.provider_request(Some(&key), &key);
+        }
+        return;
+    }
+    // What skills add goes out behind the message.
+    let added = text(fields::take(&mut event, "extended_content"));
+    if event["source"] == "user" {
+        pen.typed(content, Vec::new());
+    } else {
+        pen.user(Speaker::Runtime, content, Vec::new());
+    }
+    pen.user(Speaker::Runtime, added, Vec::new());
+}
+
+fn action(pen: &mut Pen, call: &str, mut event: Value) {
+    let key = take_text(&mut event, "llm_response_id");
+    fields::reasoning(pen, &key, &mut event);
+    pen.said(Some(&key), &text(fields::take(&mut event, "thought")));
+    let mut made = fields::take(&mut event, "tool_call");
+    let mut name = take_text(&mut made, "name");
+    // Older versions have the form of Chat Completions.
+    let mut function = fields::take(&mut made, "function");
+    if name.is_empty() {
+        name = take_text(&mut function, "name");
+    }
+    if name.is_empty() {
+        name = take_text(&mut event, "tool_name");
+    }
+    let arguments = [
+        fields::take(&mut made, "arguments"),
+        fields::take(&mut function, "arguments"),
+        fields::take(&mut event, "action"),
+    ];
+    let arguments = arguments.into_iter().find(|arguments| !arguments.is_null());
+    let arguments = fields::arguments(arguments.unwrap_or_default());
+    pen.called(Some(&key), call, &name, arguments);
+    pen.provider_request(Some(&key), &key);
+}
+
+fn status(seen: &Value) -> Status {
+    let code = [&seen["exit_code"], &seen["metadata"]["exit_code"]];
+    let code = code.into_iter().find_map(Value::as_i64).unwrap_or_default();
+    if seen["timeout"] == true {
+        Status::Timeout
+    } else if seen["is_error"] == true || code != 0 {
+        Status::Error
+    } else {
+        Status::Ok
+    }
+}

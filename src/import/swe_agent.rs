@@ -1,0 +1,143 @@
+//! SWE-agent: the messages that were sent stand in `history`, what its steps did in `trajectory`.
+//!
+//! Newer runs call functions; in older ones the text holds a command, which the next message of the
+//! user answers. Demonstrations were sent as well, but are nobody's work in this run. No times.
+
+use std::mem;
+
+use serde_json::{Value, json};
+
+use crate::exchange::Status;
+use crate::import::Unread;
+use crate::import::fields;
+use crate::import::lines::{string, take_list, take_text, text};
+use crate::import::pen::Pen;
+use crate::import::source::Source;
+use crate::transcript::Speaker;
+
+/// The run of a trajectory; those of all attempts, if there were several.
+pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
+    let mut run = fields::json(source)?;
+    let attempts = take_list(&mut run, "attempts");
+    if attempts.is_empty() {
+        return Ok(vec![trajectory(run)]);
+    }
+    Ok(attempts.into_iter().map(trajectory).collect())
+}
+
+fn trajectory(mut run: Value) -> Pen {
+    let mut pen = Pen::default();
+    let config = &run["replay_config"];
+    let steps = run["trajectory"].as_array().map_or(&[][..], Vec::as_slice);
+    let workspace = steps.iter().find_map(|step| workspace(&step["state"]));
+    let version = string(&run["info"]["swe_agent_version"]);
+    let id = string(&config["problem_statement"]["id"]);
+    pen.run(&workspace.unwrap_or_default(), version, id);
+    pen.model(string(&config["agent"]["model"]["name"]), None);
+    // What the last command printed was never sent, and stands here alone.
+    let last = steps
+        .last()
+        .map(|step| string(&step["observation"]).to_owned());
+
+    let mut told = Told::default();
+    for (number, message) in take_list(&mut run, "history").into_iter().enumerate() {
+        told.message(&mut pen, &number.to_string(), message);
+    }
+    if let Some(last) = last.filter(|last| told.open && !last.is_empty()) {
+        pen.answered("", Status::Ok, last);
+    }
+    fields::cost(&mut pen, &run["info"]["model_stats"]["instance_cost"]);
+    pen
+}
+
+/// The working directory that a state names, which is an object or the text of one.
+fn workspace(whole: &Value) -> Option<String> {
+    let parsed = whole.as_str().map(serde_json::from_str::<Value>);
+    let state = parsed.transpose().ok()?;
+    let found = state.as_ref().unwrap_or(whole);
+    found["working_dir"].as_str().map(str::to_owned)
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    /// Whether the task was.
+    task: bool,
+    /// Whether the newest text holds a command that is not answered yet.
+    open: bool,
+}
+
+impl Told {
+    fn message(&mut self, pen: &mut Pen, key: &str, mut message: Value) {
+        let content = text(fields::take(&mut message, "content"));
+        if is_shown(&message) {
+            pen.user(Speaker::Runtime, content, Vec::new());
+            return;
+        }
+        match string(&message["role"]) {
+            "system" => pen.instructions(&content),
+            "user" if mem::take(&mut self.open) => pen.answered("", status(&content), content),
+            "user" => {
+                let speaker = if self.task {
+                    Speaker::Runtime
+                } else {
+                    Speaker::Task
+                };
+                self.task = true;
+                pen.user(speaker, content, Vec::new());
+            }
+            "assistant" => {
+                fields::reasoning(pen, key, &mut message);
+                let calls = take_list(&mut message, "tool_calls");
+                let command = take_text(&mut message, "action");
+                if calls.is_empty() && !command.trim().is_empty() {
+                    let thought = string(&message["thought"]);
+                    let said = beside(&content, thought, &command).unwrap_or(&content);
+                    pen.said(Some(key), said);
+                    let arguments = json!({ "command": command }).to_string();
+                    pen.called(Some(key), "", "bash", arguments);
+                    self.open = true;
+                } else {
+                    pen.said(Some(key), &content);
+                }
+                fields::calls(pen, key, calls);
+            }
+            "tool" => {
+                let id = message["tool_call_ids"][0].as_str();
+                let id = id.unwrap_or_else(|| string(&message["tool_call_id"]));
+                pen.answered(id, status(&content), content);
+            }
+            _ => pen.skipped(),
+        }
+    }
+}
+
+/// Whether a message is part of a demonstration.
+fn is_shown(message: &Value) -> bool {
+    message["is_demo"].as_bool() == Some(true) || message["message_type"] == "demonstration"
+}
+
+/// The thought, if beside it and the command there is nothing in a text but the marks around the
+/// command.
+fn beside<'a>(content: &str, thought: &'a str, command: &str) -> Option<&'a str> {
+    let rest = content.strip_prefix(thought)?;
+    let (before, after) = rest.split_once(command)?;
+    let is_mark = |line: &str| {
+        let line = line.trim();
+        let is_tag = line.starts_with('<') && line.ends_with('>');
+        line.is_empty() || line.starts_with("```") || is_tag
+    };
+    let mut lines = before.lines().chain(after.lines());
+    lines.all(is_mark).then_some(thought)
+}
+
+/// How a command went, as far as its output says so.
+fn status(content: &str) -> Status {
+    if content.contains("EXECUTION TIMED OUT")
+        || content.contains("was cancelled because it took more than")
+    {
+        Status::Timeout
+    } else {
+        Status::Ok
+    }
+}
