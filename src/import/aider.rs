@@ -97,6 +97,21 @@ impl Chat {
             return;
         }
         self.lines.push(text.to_owned());
+        if whose == Whose::Aider {
+            self.about(text);
+        }
+    }
+
+    /// What a line of aider's own says of the run.
+    fn about(&mut self, line: &str) {
+        if let Some(version) = line.strip_prefix("Aider v") {
+            self.pen.run("", version, "");
+        }
+        let names = ["Models: ", "Model: ", "Main model: "];
+        let model = names.iter().find_map(|name| line.strip_prefix(name));
+        if let Some((model, _)) = model.and_then(|model| model.split_once(" with ")) {
+            self.pen.model(model, None);
+        }
     }
 
     /// Tells the lines gathered so far; those to come are of someone else.
@@ -154,4 +169,74 @@ fn counted(line: &str) -> Option<Usage> {
         output: Some(output.replace(',', "").parse().ok()?),
         ..Usage::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn each_chat_is_a_run_and_what_was_sent_back_is_a_message() {
+        let recording = [
+            "lost beginning",
+            "",
+            "# aider chat started at 2024-05-21 15:06:10",
+            "",
+            "> Aider v0.35.1-dev  ",
+            "> Models: gpt-4o with diff edit format, weak model gpt-3.5-turbo  ",
+            "",
+            "#### Fix it.  ",
+            "####   ",
+            "#### Please.  ",
+            "> 1,679 prompt tokens, 93 completion tokens, $0.16 cost  ",
+            "",
+            "Change this:",
+            "",
+            "> a quotation",
+            "",
+            "```",
+            ">>>>>>> REPLACE",
+            "```",
+            "",
+            "> Applied edit to a.py  ",
+            ">   ",
+            "> 1 test failed  ",
+            "> 19639 prompt tokens, 5 completion tokens, $0.3 cost  ",
+            "",
+            "Now it passes.",
+            "",
+            "> Applied edit to a.py  ",
+            "",
+            "#### /exit  ",
+            "",
+            "# aider chat started at 2024-05-22 10:00:00",
+            "> Tokens: 2.9k sent, 152 received.  ",
+            "",
+            "# aider chat started at 2024-05-23 10:00:00",
+            "#### Again.  ",
+            "",
+            "No.",
+        ];
+        insta::assert_snapshot!(told("a.md", &recording.join("\n")), @r#"
+        run aider
+        setup unknown ""
+        Runtime "[What came before this was not recorded.]"
+        Complete "lost beginning"
+        run aider 0.35.1-dev session "2024-05-21 15:06:10"
+        note "Aider v0.35.1-dev\nModels: gpt-4o with diff edit format, weak model gpt-3.5-turbo"
+        setup gpt-4o ""
+        Task "Fix it.\n\nPlease."
+        note "1,679 prompt tokens, 93 completion tokens, $0.16 cost"
+        Complete "Change this:\n\n> a quotation\n\n```\n>>>>>>> REPLACE\n```" (1679 - - 93 -)
+        note "19639 prompt tokens, 5 completion tokens, $0.3 cost"
+        Runtime "Applied edit to a.py\n\n1 test failed"
+        Complete "Now it passes." (19639 - - 5 -)
+        note "Applied edit to a.py"
+        FollowUp "/exit"
+        run aider session "2024-05-23 10:00:00"
+        setup unknown ""
+        Task "Again."
+        Complete "No."
+        "#);
+    }
 }

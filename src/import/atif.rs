@@ -146,3 +146,68 @@ fn counted(metrics: &Value) -> Option<Usage> {
     };
     (found != Usage::default()).then_some(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn results_find_the_calls_of_their_step() {
+        let recording = r#"{
+            "schema_version":"ATIF-v1.6","session_id":"s","notes":"by hand",
+            "agent":{"name":"a","version":"1.2","model_name":"m","tool_definitions":[
+                {"type":"function","function":{"name":"run","description":"Runs.","parameters":{"type":"object"}}}]},
+            "final_metrics":{"total_cost_usd":0.75},
+            "subagent_trajectories":[{"trajectory_id":"inner","agent":{"name":"b"},"steps":[
+                {"step_id":1,"source":"user","message":"Look."},{"step_id":2,"source":"agent","message":"Seen."}]}],
+            "steps":[
+                {"step_id":1,"source":"system","message":"You act."},
+                {"step_id":2,"source":"user","message":[{"type":"text","text":"Fix it."},{"type":"image","source":{"media_type":"image/png","path":"i.png"}}]},
+                {"step_id":3,"timestamp":"2025-12-05T07:45:57.657Z","source":"agent","message":"Two.","reasoning_content":"Hm.","model":"n",
+                 "tool_calls":[{"tool_call_id":"c1","function_name":"run","arguments":{"cmd":"ls"}},{"tool_call_id":"c2","function_name":"run","arguments":{}}],
+                 "observation":{"results":[{"source_call_id":"c2","content":"b","extra":{"is_error":true}},{"source_call_id":"c1","content":{"out":"a"}}]},
+                 "metrics":{"prompt_tokens":9,"completion_tokens":3,"cached_tokens":7,"extra":{"reasoning_tokens":1}}},
+                {"step_id":4,"source":"agent","message":"","tool_calls":[{"tool_call_id":"c3","function_name":"run","arguments":{}}],
+                 "observation":{"results":[{"content":"c","subagent_trajectory_ref":[{"trajectory_id":"inner"}]}]}},
+                {"step_id":5,"source":"system","message":"Checked.","observation":{"results":[{"content":{"passed":false}}]}},
+                {"step_id":6,"source":"agent","message":"Done."}]}"#;
+        insta::assert_snapshot!(told("a.json", recording), @r#"
+        run atif a 1.2 session "s"
+        setup m "You act." run={"type":"object"}
+        Task "Fix it.\n[image/png]"
+        setup n "You act." run={"type":"object"}
+        Complete "Two." thought "Hm." c1:run{"cmd":"ls"} c2:run{} (9 7 - 3 1)
+          result 6.1 ok "{\"out\":\"a\"}"
+          result 6.2 error "b"
+        Complete "" c3:run{}
+          result 10.1 ok "c"
+        note "the run of a sub-agent: [{\"trajectory_id\":\"inner\"}]"
+        Runtime "Checked."
+        Runtime "{\"passed\":false}"
+        Complete "Done."
+        note "the agent counted a cost of 0.75 USD"
+        note "notes: by hand"
+        run atif b session "inner"
+        setup unknown ""
+        Task "Look."
+        Complete "Seen."
+        "#);
+    }
+
+    #[test]
+    fn a_step_of_the_system_is_its_text_until_something_happens() {
+        let recording = r#"{"schema_version":"ATIF-v1.4","agent":{},"steps":[
+            {"step_id":1,"source":"system","message":"Started."},
+            {"step_id":2,"source":"system","message":"Results","observation":{"results":[{"content":"x"}]}},
+            {"step_id":3,"source":"system","message":"Chosen."},
+            {"step_id":4,"source":"agent","message":"Split."}]}"#;
+        insta::assert_snapshot!(told("a.json", recording), @r#"
+        run atif
+        setup unknown "Started."
+        Runtime "Results"
+        Runtime "x"
+        Runtime "Chosen."
+        Complete "Split."
+        "#);
+    }
+}

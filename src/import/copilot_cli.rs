@@ -1,6 +1,8 @@
 //! Copilot CLI: events, one a line; those of a sub-agent name the call that began it, and are a run
 //! of their own.
 
+use std::mem;
+
 use serde_json::Value;
 
 use crate::exchange::{Status, Usage};
@@ -62,6 +64,8 @@ struct Told {
     response: u64,
     /// The id of the message that goes on in further pieces.
     going_on: String,
+    /// What that message says so far.
+    said: String,
     /// Reasoning whose message has not come yet.
     reasoning: Vec<String>,
 }
@@ -76,6 +80,9 @@ impl Told {
     }
 
     fn event(&mut self, kind: &str, mut data: Value) {
+        if kind != "assistant.message" {
+            self.finish();
+        }
         let pen = &mut self.pen;
         match kind {
             "session.start" | "session.resume" => {
@@ -125,9 +132,11 @@ impl Told {
         // Only what says that it is a piece goes on: ids need not be unique.
         let is_piece = data["chunkCount"].as_u64().unwrap_or_default() > 1;
         if !(is_piece && self.going_on == id) {
+            self.finish();
             self.response += 1;
         }
         self.going_on = if is_piece { id } else { String::new() };
+        self.said.push_str(string(&data["content"]));
         let key = self.response.to_string();
         let (pen, key) = (&mut self.pen, Some(key.as_str()));
         pen.model(string(&data["model"]), None);
@@ -136,7 +145,6 @@ impl Told {
             pen.mused(key, thought);
         }
         pen.mused(key, said);
-        pen.said(key, string(&data["content"]));
         for mut call in take_list(&mut data, "toolRequests") {
             let arguments = fields::arguments(fields::take(&mut call, "arguments"));
             pen.called(
@@ -146,6 +154,12 @@ impl Told {
                 arguments,
             );
         }
+        let last = data["chunkIndex"].as_u64().unwrap_or_default() + 1;
+        if !is_piece || data["chunkCount"].as_u64() <= Some(last) {
+            self.finish();
+        }
+        let (pen, key) = (&mut self.pen, self.response.to_string());
+        let key = Some(key.as_str());
         if let Some(output) = data["outputTokens"].as_u64().filter(|output| *output > 0) {
             let usage = Usage {
                 output: Some(output),
@@ -156,7 +170,15 @@ impl Told {
         pen.provider_request(key, string(&data["requestId"]));
     }
 
+    /// Tells what the newest message says, once all of it is there.
+    fn finish(&mut self) {
+        let key = self.response.to_string();
+        self.pen.said(Some(&key), &mem::take(&mut self.said));
+        self.going_on.clear();
+    }
+
     fn ended(mut self) -> Pen {
+        self.finish();
         for thought in self.reasoning {
             self.pen.note(format!("assistant.reasoning: {thought}"));
         }
@@ -263,5 +285,78 @@ fn counted(data: &Value) -> Usage {
         cache_write: data["cacheWriteTokens"].as_u64(),
         output: data["outputTokens"].as_u64(),
         reasoning: data["reasoningTokens"].as_u64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    fn check(events: &[(&str, &str)]) -> String {
+        let lines = events.iter().map(|(kind, data)| {
+            format!(r#"{{"type":"{kind}","data":{data},"id":"x","parentId":null}}"#)
+        });
+        told("events.jsonl", &lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn events_are_told_and_sub_agents_are_runs_of_their_own() {
+        insta::assert_snapshot!(check(&[
+            ("session.start", r#"{"sessionId":"s","copilotVersion":"1.0","selectedModel":"m","context":{"cwd":"/w"}}"#),
+            ("system.message", r#"{"content":"You act."}"#),
+            ("user.message", r#"{"content":"Fix it.","transformedContent":"<now>Fix it.","attachments":[{"type":"file","displayName":"a.txt"},{"type":"selection","displayName":"b.txt","text":"b"}]}"#),
+            ("assistant.turn_start", "{}"),
+            ("assistant.reasoning", r#"{"content":"Hm."}"#),
+            ("assistant.message", r#"{"messageId":"same","content":"Two.","reasoningText":"Hm.","outputTokens":12,"toolRequests":[{"toolCallId":"c1","name":"shell","arguments":"{\"command\":\"ls\"}"},{"toolCallId":"c2","name":"task","arguments":{"prompt":"Look."}}]}"#),
+            ("tool.execution_complete", r#"{"toolCallId":"c1","success":false,"error":{"message":"Not allowed.","code":"denied"}}"#),
+            ("system.message", r#"{"parentToolCallId":"c2","content":"You look."}"#),
+            ("user.message", r#"{"parentToolCallId":"c2","content":"Look."}"#),
+            ("assistant.message", r#"{"parentToolCallId":"c2","messageId":"same","content":"Seen."}"#),
+            ("tool.execution_complete", r#"{"toolCallId":"c2","success":true,"result":{"content":"seen","detailedContent":"all of it"}}"#),
+            ("assistant.message", r#"{"messageId":"same","content":"Do","chunkCount":2,"chunkIndex":0}"#),
+            ("assistant.message", r#"{"messageId":"same","content":"ne.","chunkCount":2,"chunkIndex":1}"#),
+            ("system.notification", r#"{"content":"An agent is done."}"#),
+            ("abort", r#"{"reason":"user"}"#),
+        ]), @r#"
+        run copilot-cli 1.0 in "/w" session "s"
+        setup m "You act."
+        Task "<now>Fix it." [b.txt: b]
+        note "attached, without its text: a.txt"
+        Complete "Two." thought "Hm." c1:shell{"command":"ls"} c2:task{"prompt":"Look."} (- - - 12 -)
+          result 6.1 denied "Not allowed."
+          result 6.2 ok "seen"
+        Complete "Done."
+        Runtime "An agent is done."
+        note "abort: {\"reason\":\"user\"}"
+        run copilot-cli session "c2"
+        setup unknown "You look."
+        Task "Look."
+        Complete "Seen."
+        "#);
+    }
+
+    #[test]
+    fn a_compaction_stands_for_all_before() {
+        insta::assert_snapshot!(check(&[
+            ("user.message", r#"{"content":"Fix it."}"#),
+            ("assistant.message", r#"{"messageId":"a","content":"Half done."}"#),
+            ("session.compaction_start", "{}"),
+            ("session.compaction_complete", r#"{"success":false}"#),
+            ("session.compaction_complete", r#"{"success":true,"trigger":"manual","preCompactionTokens":150000,"summaryContent":"Half was done."}"#),
+            ("user.message", r#"{"content":"<transformed>","transformedContent":"Go on.","source":"skill-x"}"#),
+            ("assistant.message", r#"{"messageId":"b","content":"Done."}"#),
+            ("session.truncation", r#"{"messagesRemovedDuringTruncation":3}"#),
+        ]), @r#"
+        run copilot-cli
+        setup unknown ""
+        Task "Fix it."
+        Complete "Half done."
+        note "session.compaction_complete: {\"success\":false}"
+        User e3–e5 "Half was done."
+        Runtime "Go on."
+        note "as it was typed: <transformed>"
+        Complete "Done."
+        note "session.truncation: 3 messages were left out"
+        "#);
     }
 }

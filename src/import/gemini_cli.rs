@@ -47,6 +47,10 @@ fn lines(source: &mut Source, pen: &mut Pen) -> Result<(Value, Vec<Value>), Unre
     while let Some(mut line) = lines.next()? {
         if let Some(to) = line["$rewindTo"].as_str() {
             let keep = places.get(to).copied().unwrap_or_default();
+            pen.note(format!(
+                "{} messages were taken back and are left out",
+                messages.len().saturating_sub(keep)
+            ));
             messages.truncate(keep);
             places.retain(|_, place| *place < keep);
         } else if line["$set"].is_object() {
@@ -165,4 +169,63 @@ fn counted(tokens: &Value) -> Option<Usage> {
         reasoning: tokens["thoughts"].as_u64(),
     };
     (found != Usage::default()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn a_result_stands_beside_its_call() {
+        let recording = r#"{"sessionId":"s","projectHash":"p","messages":[
+            {"id":"1","type":"user","content":[{"text":"Fix"},{"text":"it."}],"timestamp":"2025-10-27T19:56:01.701Z"},
+            {"id":"2","type":"info","content":"Update available"},
+            {"id":"3","type":"gemini","content":"","model":"g","thoughts":[{"subject":"Plan","description":"Look."},{"subject":"","description":"Again."}],
+             "tokens":{"input":100,"output":5,"cached":60,"thoughts":7,"tool":1,"total":113},
+             "toolCalls":[
+                {"id":"c1","name":"ls","args":{"path":"."},"status":"error","result":[{"functionResponse":{"id":"c1","response":{"error":"absolute!"}}}]},
+                {"id":"c2","name":"ls","args":{"path":"/"},"status":"success","result":[{"functionResponse":{"response":{"output":"a"}}},{"text":"b"}]},
+                {"id":"c3","name":"ls","args":{},"status":"success","result":[{"functionResponse":{"response":{"rows":[1]}}}]},
+                {"id":"c4","name":"rm","args":{},"status":"cancelled"},
+                {"id":"c5","name":"rm","args":{},"status":"executing"}]},
+            {"id":"4","type":"gemini","content":"Done.","model":"g"}]}"#;
+        insta::assert_snapshot!(told("session-1.json", recording), @r#"
+        run gemini-cli session "s"
+        setup g ""
+        Task "Fix\nit."
+        note "info: Update available"
+        Complete "" thought "Plan\nLook." thought "Again." c1:ls{"path":"."} c2:ls{"path":"/"} c3:ls{} c4:rm{} c5:rm{} (101 60 - 12 7)
+          result 6.1 error "absolute!"
+          result 6.2 ok "a\nb"
+          result 6.3 ok "{\"rows\":[1]}"
+          result 6.4 cancelled ""
+          result 6.5 interrupted "interrupted, effect unknown"
+        Complete "Done."
+        "#);
+    }
+
+    #[test]
+    fn later_lines_change_earlier_ones() {
+        let recording = [
+            r#"{"sessionId":"s","projectHash":"p","kind":"main"}"#,
+            r#"{"id":"1","type":"user","content":"Fix it."}"#,
+            r#"{"id":"2","type":"gemini","content":"Hal"}"#,
+            r#"{"$set":{"directories":["/w"]}}"#,
+            r#"{"id":"2","type":"gemini","content":"Half done.","model":"g"}"#,
+            r#"{"id":"3","type":"user","content":"A slip."}"#,
+            r#"{"id":"4","type":"gemini","content":"What?"}"#,
+            r#"{"$rewindTo":"3"}"#,
+            r#"{"id":"3","type":"user","content":"Go on."}"#,
+            "{\"torn",
+            r#"{"odd":1}"#,
+        ];
+        insta::assert_snapshot!(told("session-1.jsonl", &recording.join("\n")), @r#"
+        run gemini-cli in "/w" session "s" skipped "2"
+        note "2 messages were taken back and are left out"
+        setup g ""
+        Task "Fix it."
+        Complete "Half done."
+        FollowUp "Go on."
+        "#);
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::error::Error;
 use std::io::{Cursor, Read as _};
 
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::import::source::Source;
 use crate::transcript::Speaker;
 
 /// The most bytes that are read of a member of an archive.
-const MEMBER: u64 = 1 << 30;
+const MEMBER: u64 = 512 << 20;
 
 /// How a string begins that stands for an attachment.
 const ATTACHMENT: &str = "attachment://";
@@ -53,32 +54,34 @@ fn archive(bytes: Vec<u8>) -> Result<Vec<Pen>, Unread> {
         Err(error) => return Err(error),
     };
     let mut pens = Vec::new();
+    let mut unread = Vec::new();
     for name in samples {
-        pens.push(sample(member(&mut archive, &name)?, &header));
+        match member(&mut archive, &name) {
+            Ok(found) => pens.push(sample(found, &header)),
+            Err(error) => unread.push(error),
+        }
+    }
+    // One that is torn does not hold back the others.
+    match (pens.first_mut(), unread.len()) {
+        (Some(first), count) => (0..count).for_each(|_| first.skipped()),
+        (None, 0) => {}
+        (None, _) => return Err(unread.swap_remove(0)),
     }
     Ok(pens)
 }
 
 /// A member that is JSON.
 fn member(archive: &mut ZipArchive<Cursor<Vec<u8>>>, name: &str) -> Result<Value, Unread> {
-    let member = archive.by_name(name).map_err(|error| {
-        let why = if let ZipError::CompressionMethodNotSupported(method) = error {
-            format!("is packed by method {method}, only deflate is understood")
-        } else {
-            format!("cannot be read: {error}")
-        };
-        Unread::Broken(format!("its member {name} {why}"))
-    })?;
+    let broken = |why: String| Unread::Broken(format!("its member {name} {why}"));
+    let unread = |error: &dyn Error| broken(format!("cannot be read: {error}"));
+    let member = archive.by_name(name).map_err(|error| unread(&error))?;
     let mut bytes = Vec::new();
     let read = member.take(MEMBER + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Unread::Broken(format!("its member {name} is broken: {error}")))?;
+    read.map_err(|error| unread(&error))?;
     if bytes.len() as u64 > MEMBER {
-        return Err(Unread::Broken(format!(
-            "its member {name} is longer than {MEMBER} bytes"
-        )));
+        return Err(broken(format!("is longer than {MEMBER} bytes")));
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Unread::Broken(format!("its member {name} is no JSON: {error}")))
+    serde_json::from_slice(&bytes).map_err(|error| broken(format!("is no JSON: {error}")))
 }
 
 /// One sample, and what its log says of all.
@@ -201,7 +204,7 @@ fn message(pen: &mut Pen, key: &str, mut message: Value, known: &HashMap<String,
             let (status, content) = answer(text(content), &message["error"]);
             pen.answered(call, status, content);
         }
-        _ => pen.skipped(),
+        role => pen.note(format!("{role}: {}", text(content))),
     }
 }
 
@@ -217,13 +220,16 @@ fn said(pen: &mut Pen, key: &str, content: Value) {
             continue;
         }
         // What is redacted can be read in the summary, if at all.
-        let redacted = part["redacted"] == true;
-        let reasoning = take_text(&mut part, "reasoning");
-        let summary = take_text(&mut part, "summary");
-        match (redacted, summary.is_empty()) {
-            (false, _) => pen.mused(Some(key), reasoning),
-            (true, false) => pen.mused(Some(key), summary),
-            (true, true) => pen.thought(Some(key), Reasoning::raw(reasoning)),
+        let readable = if part["redacted"] == true {
+            "summary"
+        } else {
+            "reasoning"
+        };
+        let readable = take_text(&mut part, readable);
+        if readable.is_empty() {
+            pen.thought(Some(key), Reasoning::raw(part.to_string()));
+        } else {
+            pen.mused(Some(key), readable);
         }
     }
 }
@@ -260,4 +266,102 @@ fn counted(usage: &Value) -> Option<Usage> {
         output: usage["output_tokens"].as_u64(),
         reasoning: usage["reasoning_tokens"].as_u64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use zip::write::{SimpleFileOptions, ZipWriter};
+
+    use crate::import::told::{told, told_bytes};
+
+    const SAMPLE: &str = r#"{"id":"one","epoch":1,"attachments":{"h1":"Fix it.","h2":"all the output"},
+        "messages":[
+            {"id":"m0","role":"system","content":"You act."},
+            {"id":"m1","role":"user","source":"input","content":"attachment://h1"},
+            {"id":"m2","role":"assistant","content":[
+                {"type":"reasoning","reasoning":"Hm.","signature":"s","redacted":false},
+                {"type":"reasoning","reasoning":"opaque","redacted":true},
+                {"type":"text","text":"Look."},{"type":"text","text":""}],
+             "tool_calls":[{"id":"c1","function":"bash","arguments":{"cmd":"ls"}},{"id":"c2","function":"bash","arguments":{"cmd":"w"}}]},
+            {"id":"m3","role":"tool","tool_call_id":"c1","content":"attachment://h2"},
+            {"id":"m4","role":"tool","tool_call_id":"c2","content":"","error":{"type":"timeout","message":"too slow"}},
+            {"id":"m5","role":"user","content":"[usage] 1,333"},
+            {"id":"m6","role":"assistant","content":"Done."}],
+        "events":[
+            {"event":"sample_init","timestamp":"2025-09-14T21:23:49-07:00"},
+            {"event":"model","timestamp":"2025-09-14T21:23:50-07:00","completed":"2025-09-14T21:23:56-07:00",
+             "tools":[{"name":"bash","description":"Runs.","parameters":{"type":"object"}}],
+             "output":{"choices":[{"message":{"id":"m2"},"stop_reason":"tool_calls"}],
+                "usage":{"input_tokens":8,"output_tokens":221,"input_tokens_cache_write":4,"input_tokens_cache_read":1104,"reasoning_tokens":107}}},
+            {"event":"tool","id":"c1","timestamp":"2025-09-14T21:23:57-07:00"}],
+        "error":{"message":"out of time"}}"#;
+
+    const HEADER: &str =
+        r#"{"status":"error","eval":{"task":"t","model":"m","packages":{"inspect_ai":"0.3"}}}"#;
+
+    fn zipped(members: &[(&str, &str)]) -> Vec<u8> {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default();
+        for (name, text) in members {
+            writer.start_file(*name, options).unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn a_sample_is_a_run() {
+        let members = [
+            ("header.json", HEADER),
+            ("samples/one_epoch_1.json", SAMPLE),
+        ];
+        let log = told_bytes("a.eval", &zipped(&members));
+        insta::assert_snapshot!(log, @r#"
+        run inspect 0.3 session "t one 1"
+        setup m "You act." bash={"type":"object"}
+        Task "Fix it."
+        Complete "Look." thought "Hm." raw {"type":"reasoning","reasoning":"opaque","redacted":true} c1:bash{"cmd":"ls"} c2:bash{"cmd":"w"} (1116 1104 4 221 107)
+          result 5.1 ok "all the output"
+          result 5.2 timeout "too slow"
+        Runtime "[usage] 1,333"
+        Complete "Done."
+        note "the sample failed: out of time"
+        "#);
+        let inner = HEADER.strip_suffix('}').unwrap();
+        let json = format!("{inner},\"samples\":[{SAMPLE},{SAMPLE}]}}");
+        assert_eq!(told("a.json", &json), log.repeat(2));
+        // Without its header the log is one that was not finished.
+        let torn = told_bytes("a.eval", &zipped(&members[1..]));
+        assert_eq!(torn.lines().count(), log.lines().count());
+    }
+
+    #[test]
+    fn an_archive_that_cannot_be_read_says_why() {
+        let whole = zipped(&[("samples/one.json", SAMPLE)]);
+        // The method stands in the header of the member and in the directory at the end.
+        let mut other = whole.clone();
+        let directory = whole.windows(4).rposition(|four| four == b"PK\x01\x02");
+        for method in [8, directory.unwrap() + 10] {
+            other[method] = 93;
+        }
+        for (bytes, says) in [
+            (
+                &whole[..whole.len() / 2],
+                "its archive is broken: invalid Zip archive: Could not find EOCD",
+            ),
+            (
+                &other[..],
+                "its member samples/one.json cannot be read: compression method not supported: 93",
+            ),
+            (
+                &zipped(&[("samples/one.json", "{")])[..],
+                "its member samples/one.json is no JSON: EOF while parsing an object at line 1 column 1",
+            ),
+        ] {
+            let said = format!("cannot understand a.eval as inspect: {says}\n");
+            assert_eq!(told_bytes("a.eval", bytes), said);
+        }
+    }
 }

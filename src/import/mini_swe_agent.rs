@@ -84,7 +84,8 @@ impl Told {
                 let word = take_text(&mut extra, "exit_status");
                 pen.note(format!("exit: {word}\n{content}").trim_end().to_owned());
             }
-            _ => item(pen, key, message, &extra),
+            "" => item(pen, key, message, &extra),
+            role => pen.note(format!("{role}: {content}")),
         }
     }
 
@@ -170,5 +171,79 @@ fn status(content: &str, extra: &Value) -> Status {
         Status::Ok
     } else {
         Status::Error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn a_fenced_command_is_a_call_and_the_next_message_its_result() {
+        let recording = r#"[
+            {"role":"system","content":"One block.\n```bash\nx\n```"},
+            {"role":"user","content":"Fix it."},
+            {"role":"assistant","content":"Look.\n\n```mswea_bash_command\nls -a\ncat b\n```"},
+            {"role":"user","content":"<returncode>2</returncode>\n<output>\n</output>"},
+            {"role":"assistant","content":"Two.\n```bash\na\n```\n```bash\nb\n```"},
+            {"role":"user","content":"Exactly ONE block, please."},
+            {"role":"assistant","content":"Run it.\n```bash\nsleep 9\n```\nThen see."},
+            {"role":"user","content":"The last command <command>sleep 9</command> timed out and has been killed."},
+            {"role":"assistant","content":"```python\nprint()\n```"}
+        ]"#;
+        insta::assert_snapshot!(told("a.traj.json", recording), @r#"
+        run mini-swe-agent
+        setup unknown "One block.\n```bash\nx\n```"
+        Task "Fix it."
+        Complete "Look.\n\n" -:bash{"command":"ls -a\ncat b"}
+          result 5.1 error "<returncode>2</returncode>\n<output>\n</output>"
+        Complete "Two.\n```bash\na\n```\n```bash\nb\n```"
+        Runtime "Exactly ONE block, please."
+        Complete "Run it.\n```bash\nsleep 9\n```\nThen see." -:bash{"command":"sleep 9"}
+          result 11.1 timeout "The last command <command>sleep 9</command> timed out and has been killed."
+        Complete "```python\nprint()\n```"
+        "#);
+    }
+
+    #[test]
+    fn calls_are_told_with_what_the_provider_said() {
+        let recording = r#"{
+            "info":{"model_stats":{"instance_cost":0.25},"mini_version":"2.2.7",
+                "config":{"model":{"model_name":"m"},"environment":{"cwd":"/testbed"}}},
+            "instance_id":"task-1","trajectory_format":"mini-swe-agent-1.1",
+            "messages":[
+                {"role":"system","content":"You fix."},
+                {"role":"user","content":[{"type":"text","text":"Fix it."}]},
+                {"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":[
+                    {"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\": \"ls\"}"}},
+                    {"id":"b","type":"function","function":{"name":"bash","arguments":"{\"command\":"}}],
+                    "extra":{"timestamp":1776225963.5,"response":{"id":"r1","choices":[{"finish_reason":"length"}],
+                        "usage":{"prompt_tokens":10,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8},
+                            "completion_tokens_details":{"reasoning_tokens":2}}}}},
+                {"role":"tool","tool_call_id":"b","content":"no","extra":{"returncode":1}},
+                {"role":"tool","tool_call_id":"a","content":"late","extra":{"returncode":-1,"exception_type":"TimeoutExpired"}},
+                {"role":"user","content":"Tool call error"},
+                {"object":"response","output":[
+                    {"type":"reasoning","id":"rs"},
+                    {"type":"message","content":[{"type":"output_text","text":"Done."}]},
+                    {"type":"function_call","call_id":"c","name":"bash","arguments":"{}"}]},
+                {"type":"function_call_output","call_id":"c","output":"<returncode>0</returncode>","extra":{}},
+                {"role":"exit","content":"the patch","extra":{"exit_status":"Submitted"}},
+                {"role":"prophet","content":"?"}
+            ]}"#;
+        insta::assert_snapshot!(told("a.traj.json", recording), @r#"
+        run mini-swe-agent 2.2.7 in "/testbed" session "task-1"
+        setup m "You fix."
+        Task "Fix it."
+        Cut "" thought "Hm." a:bash{"command": "ls"} b:bash{"command": (10 8 - 3 2)
+          result 5.1 timeout "late"
+          result 5.2 error "no"
+        Runtime "Tool call error"
+        Complete "Done." raw {"type":"reasoning","id":"rs"} c:bash{}
+          result 10.1 ok "<returncode>0</returncode>"
+        note "exit: Submitted\nthe patch"
+        note "prophet: ?"
+        note "the agent counted a cost of 0.25 USD"
+        "#);
     }
 }

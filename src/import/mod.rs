@@ -30,6 +30,8 @@ mod gemini_cli;
 mod copilot_cli;
 mod inspect;
 mod aider;
+#[cfg(test)]
+mod told;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -109,7 +109,7 @@ struct Told {
     marks: Vec<(u64, Mark)>,
     /// Whether the newest call is not answered, where calls have no ids.
     open: bool,
-    /// Whether the agent spoke last, where no event says who does.
+    /// Whether it is for the agent to speak, where no event says who does.
     answering: bool,
 }
 
@@ -156,7 +156,7 @@ impl Told {
                 pen.skipped();
             }
             (_, name) => {
-                self.answering = false;
+                self.answering = true;
                 self.called(pen, name, event, args);
             }
         }
@@ -283,4 +283,76 @@ fn recalled(pen: &mut Pen, extras: &Value) {
         .map(|one| string(&one["content"]));
     let texts: Vec<&str> = named.chain(known).filter(|text| !text.is_empty()).collect();
     pen.user(Speaker::Runtime, texts.join("\n\n"), Vec::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn a_response_is_told_once_and_results_follow_their_cause() {
+        let response = r#"{"id":"gen-1","choices":[{"finish_reason":"stop","message":{"content":"Both.","tool_calls":[
+            {"id":"t1","function":{"name":"execute_bash","arguments":"{\"command\": \"ls\"}"}},
+            {"id":"t2","function":{"name":"think","arguments":"{}"}}]}}],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#;
+        let second = r#"{"id":"gen-2","choices":[{"message":{"content":null,"tool_calls":[
+            {"id":"t1","function":{"name":"finish","arguments":"{}"}}]}}]}"#;
+        let events = [
+            r#"{"id":0,"source":"agent","action":"system","timestamp":"2025-04-30T16:32:54.707474","args":{"content":"You act.","openhands_version":"0.35.0","tools":[{"type":"function","function":{"name":"think","description":"Thinks.","parameters":{"type":"object"}}}]}}"#.to_owned(),
+            r#"{"id":1,"source":"user","action":"message","args":{"content":"Fix it."}}"#.to_owned(),
+            r#"{"id":2,"source":"user","action":"recall","args":{"query":"Fix it."}}"#.to_owned(),
+            r#"{"id":3,"source":"environment","observation":"recall","cause":2,"content":"Added","extras":{"repo_instructions":"Be kind.","microagent_knowledge":[{"name":"git","content":"Push."}]}}"#.to_owned(),
+            format!(r#"{{"id":4,"source":"agent","action":"run","tool_call_metadata":{{"tool_call_id":"t1","model_response":{response}}},"args":{{"thought":"Both."}}}}"#),
+            format!(r#"{{"id":5,"source":"agent","action":"think","tool_call_metadata":{{"tool_call_id":"t2","model_response":{response}}},"args":{{}}}}"#),
+            r#"{"id":6,"source":"agent","observation":"think","cause":5,"content":"Logged."}"#.to_owned(),
+            r#"{"id":7,"source":"agent","observation":"run","cause":4,"content":"x","extras":{"metadata":{"exit_code":1,"prefix":"[p]","suffix":"[s]","working_dir":"/w"}}}"#.to_owned(),
+            r#"{"id":8,"source":"agent","observation":"error","content":"Parameter!"}"#.to_owned(),
+            r#"{"id":9,"source":"agent","action":"condensation","args":{"forgotten_events_start_id":2,"forgotten_events_end_id":5,"summary":"It began."}}"#.to_owned(),
+            format!(r#"{{"id":10,"source":"agent","action":"finish","tool_call_metadata":{{"tool_call_id":"t1","model_response":{second}}}}}"#),
+        ];
+        let recording = format!(
+            "{{\"instance_id\":\"i\",\"metadata\":{{\"llm_config\":{{\"model\":\"m\"}}}},\"error\":\"stuck\",\"metrics\":{{\"accumulated_cost\":0.5}},\"history\":[{}]}}\n{{\"torn",
+            events.join(",").replace('\n', "")
+        );
+        insta::assert_snapshot!(told("output.jsonl", &recording), @r#"
+        run openhands 0.35.0 in "/w" session "i" skipped "1"
+        setup m "You act." think={"type":"object"}
+        Task "Fix it."
+        Runtime "Be kind.\n\nPush."
+        Complete "Both." t1:execute_bash{"command": "ls"} t2:think{} (9 - - 2 -)
+          result 6.1 error "[p]x[s]"
+          result 6.2 ok "Logged."
+        Runtime "Parameter!"
+        Auto e3–e8 "It began."
+        Complete "" t1:finish{}
+          result 12.1 interrupted "interrupted, effect unknown"
+        note "the agent counted a cost of 0.5 USD"
+        note "the run failed: stuck"
+        "#);
+    }
+
+    #[test]
+    fn the_earliest_runs_have_neither_ids_nor_sources() {
+        let recording = concat!(
+            r#"{"instance_id":"i","instruction":"Fix it.","metadata":{},"history":[[{"action":"run","args":{"command":"ls","thought":"Look."}},{"observation":"run","content":"a","extras":{"exit_code":2}}],[{"action":"null","args":{}},{"observation":"null","content":""}]]}"#,
+            "\n",
+            r#"{"instance_id":"j","instruction":"Fix that.","metadata":{},"history":[{"action":"message","content":"Fix that."},{"action":"run_ipython","code":"1","thought":""},{"observation":"run_ipython","content":"1"},{"observation":"run","content":"more"},{"action":"message","content":"It is 1."},{"action":"message","content":"Go on."},{"action":"finish","thought":"Bye."}]}"#,
+        );
+        insta::assert_snapshot!(told("output.jsonl", recording), @r#"
+        run openhands session "i"
+        setup unknown ""
+        Task "Fix it."
+        Complete "Look." -:run{"command":"ls"}
+          result 5.1 error "a"
+        run openhands session "j"
+        setup unknown ""
+        Task "Fix that."
+        Complete "" -:run_ipython{"code":"1"}
+          result 5.1 ok "1"
+        Runtime "more"
+        Complete "It is 1."
+        FollowUp "Go on."
+        Complete "Bye." -:finish{}
+          result 12.1 interrupted "interrupted, effect unknown"
+        "#);
+    }
 }

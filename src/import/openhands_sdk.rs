@@ -45,9 +45,9 @@ struct Told {
 impl Told {
     fn event(&mut self, pen: &mut Pen, mut event: Value) {
         pen.at(fields::moment(&event["timestamp"]));
-        let id = take_text(&mut event, "id");
+        let id = string(&event["id"]).to_owned();
         self.marks.push((id.clone(), pen.mark()));
-        let kind = take_text(&mut event, "kind");
+        let kind = string(&event["kind"]).to_owned();
         match kind.as_str() {
             "SystemPromptEvent" => {
                 for part in ["system_prompt", "dynamic_context"] {
@@ -96,7 +96,7 @@ impl Told {
                     string(&event["detail"])
                 ));
             }
-            _ => pen.note(format!("an event of kind {kind}: {event}")),
+            _ => pen.note(format!("{kind}: {event}")),
         }
     }
 
@@ -186,5 +186,48 @@ fn status(seen: &Value) -> Status {
         Status::Error
     } else {
         Status::Ok
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told_directory;
+
+    #[test]
+    fn events_are_told_in_order_and_a_condensation_is_a_summary() {
+        let events = [
+            r#"{"id":"e0","kind":"SystemPromptEvent","system_prompt":{"type":"text","text":"You act."},"dynamic_context":{"type":"text","text":"Skills."},"tools":[{"title":"terminal","description":"Runs."}]}"#,
+            r#"{"id":"e1","kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"Fix it."}]},"extended_content":[{"type":"text","text":"A skill."}],"timestamp":"2026-02-18T19:10:19.447587"}"#,
+            r#"{"id":"e2","kind":"ActionEvent","thought":[{"type":"text","text":"Two."}],"reasoning_content":"Hm.","tool_call_id":"c1","tool_call":{"id":"c1","name":"terminal","arguments":"{\"command\": \"ls\"}"},"llm_response_id":"r1"}"#,
+            r#"{"id":"e3","kind":"ActionEvent","thought":[],"tool_call_id":"c2","tool_name":"finish","tool_call":{"id":"c2","function":{"name":"finish","arguments":"{}"}},"llm_response_id":"r1"}"#,
+            r#"{"id":"e4","kind":"ObservationEvent","tool_call_id":"c1","action_id":"e2","observation":{"content":[{"type":"text","text":"a"}],"exit_code":1}}"#,
+            r#"{"id":"e5","kind":"UserRejectObservation","tool_call_id":"c2","action_id":"e3","rejection_reason":"no"}"#,
+            r#"{"id":"e6","kind":"MessageEvent","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"Why?"}],"thinking_blocks":[{"type":"redacted_thinking","data":"d"}]},"llm_response_id":"r2"}"#,
+            r#"{"id":"e7","kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"Go on."}]}}"#,
+            r#"{"id":"e8","kind":"Condensation","forgotten_event_ids":["e2","e3","e4","e5"],"summary":"It began.","summary_offset":2}"#,
+            r#"{"id":"e9","kind":"ConversationErrorEvent","code":"LLMError","detail":"gone"}"#,
+            "{\"torn",
+            r#"{"id":"e11","kind":"Dream","x":1}"#,
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        for (number, event) in events.iter().enumerate() {
+            let name = format!("event-{number:05}-x.json");
+            std::fs::write(directory.path().join(name), event).unwrap();
+        }
+        std::fs::write(directory.path().join("base_state.json"), "{}").unwrap();
+        insta::assert_snapshot!(told_directory(directory.path()), @r#"
+        run openhands-sdk skipped "1"
+        setup unknown "You act.\n\nSkills." terminal={"type":"object","properties":{}}
+        Task "Fix it."
+        Runtime "A skill."
+        Complete "Two." thought "Hm." c1:terminal{"command": "ls"} c2:finish{}
+          result 6.1 error "a"
+          result 6.2 denied "no"
+        Complete "Why?" raw {"type":"redacted_thinking","data":"d"}
+        FollowUp "Go on."
+        Auto e3–e8 "It began."
+        note "LLMError: gone"
+        note "Dream: {\"id\":\"e11\",\"kind\":\"Dream\",\"x\":1}"
+        "#);
     }
 }

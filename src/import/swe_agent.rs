@@ -107,7 +107,7 @@ impl Told {
                 let id = id.unwrap_or_else(|| string(&message["tool_call_id"]));
                 pen.answered(id, status(&content), content);
             }
-            _ => pen.skipped(),
+            role => pen.note(format!("{role}: {content}")),
         }
     }
 }
@@ -139,5 +139,74 @@ fn status(content: &str) -> Status {
         Status::Timeout
     } else {
         Status::Ok
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::told::told;
+
+    #[test]
+    fn a_text_holds_its_command_and_the_last_output_is_found() {
+        let recording = r#"{
+            "environment":"swe_main",
+            "trajectory":[{"state":"{\"working_dir\":\"/repo\"}"},{"observation":"the patch"}],
+            "info":{"model_stats":{"instance_cost":0}},
+            "history":[
+                {"role":"system","content":"You edit.","agent":"main"},
+                {"role":"user","content":"Here is a demonstration","is_demo":true},
+                {"role":"assistant","content":"Shown.","action":"ls","is_demo":true},
+                {"role":"user","content":"Fix it."},
+                {"role":"assistant","content":"Look.\n```\nls -a\n```","thought":"Look.\n","action":"ls -a\n"},
+                {"role":"user","content":"\nEXECUTION TIMED OUT"},
+                {"role":"assistant","content":"Odd, then ls and more","thought":"Odd","action":"ls"},
+                {"role":"user","content":"a\nb"},
+                {"role":"assistant","content":"No command.","thought":"No command.","action":""},
+                {"role":"user","content":"Your output could not be parsed."},
+                {"role":"assistant","content":"Bye.\n<command>\nsubmit\n</command>","thought":"Bye.","action":"submit"}
+            ]}"#;
+        insta::assert_snapshot!(told("a.traj", recording), @r#"
+        run swe-agent in "/repo"
+        setup unknown "You edit."
+        Runtime "Here is a demonstration"
+        Runtime "Shown."
+        Task "Fix it."
+        Complete "Look.\n" -:bash{"command":"ls -a\n"}
+          result 7.1 timeout "\nEXECUTION TIMED OUT"
+        Complete "Odd, then ls and more" -:bash{"command":"ls"}
+          result 10.1 ok "a\nb"
+        Complete "No command."
+        Runtime "Your output could not be parsed."
+        Complete "Bye." -:bash{"command":"submit"}
+          result 16.1 ok "the patch"
+        "#);
+    }
+
+    #[test]
+    fn functions_are_called_and_each_attempt_is_a_run() {
+        let recording = r#"{"trajectory":[],"history":[],"attempts":[
+            {"replay_config":{"agent":{"model":{"name":"m"}},"problem_statement":{"id":"p"}},
+             "info":{"swe_agent_version":"1.1.0","model_stats":{"instance_cost":1.5}},
+             "trajectory":[{"state":{"working_dir":"/repo"},"observation":"not told twice"}],
+             "history":[
+                {"role":"user","content":[{"type":"text","text":"Fix it."}],"message_type":"observation"},
+                {"role":"assistant","content":"Go.","thought":"Go.","action":"create a",
+                 "thinking_blocks":[{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"redacted_thinking","data":"d"}],
+                 "tool_calls":[{"id":"c1","type":"function","function":{"name":"create","arguments":"{\"filename\":\"a\"}"}}]},
+                {"role":"tool","content":"made","tool_call_ids":["c1"]}]},
+            {"history":[{"role":"user","content":"Again."},{"role":"assistant","content":"No."}]}
+        ]}"#;
+        insta::assert_snapshot!(told("a.traj", recording), @r#"
+        run swe-agent 1.1.0 in "/repo" session "p"
+        setup m ""
+        Task "Fix it."
+        Complete "Go." thought "Hm." raw {"type":"redacted_thinking","data":"d"} c1:create{"filename":"a"}
+          result 5.1 ok "made"
+        note "the agent counted a cost of 1.5 USD"
+        run swe-agent
+        setup unknown ""
+        Task "Again."
+        Complete "No."
+        "#);
     }
 }
