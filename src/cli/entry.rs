@@ -67,6 +67,9 @@ fn event(id: EntryId, event: &Event) -> (String, Vec<String>) {
                 )
                 .ok();
             }
+            if let Some(import) = &run.imported {
+                write!(head, ", imported from {} ({})", import.file, import.format).ok();
+            }
             (head, run.name.iter().cloned().collect())
         }
         Event::Setup(given) => setup(given),

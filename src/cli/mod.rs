@@ -39,6 +39,7 @@ pub(crate) mod print;
 pub(crate) mod replay;
 pub(crate) mod edits;
 pub(crate) mod fork;
+pub(crate) mod import;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -57,6 +58,7 @@ use crate::cli::config::ConfigArgs;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::fork::ForkArgs;
+use crate::cli::import::ImportArgs;
 use crate::cli::place::Place;
 pub(crate) use crate::cli::process::Process;
 pub(crate) use crate::cli::run_args::RunArgs;
@@ -94,6 +96,9 @@ Change, nothing is ever deleted:
   pin          Keep a message, a reply or a result readable
   unpin        Let it be compacted again
   fork         Begin another run from any point of this one
+
+Tune:
+  import       Make runs of what other agents recorded
 
 Set up:
   config       Write, check and show your settings
@@ -138,6 +143,8 @@ pub(crate) enum Command {
     Unpin(PinArgs),
     /// Begin another run from any point of this one
     Fork(ForkArgs),
+    /// Make runs of what other agents recorded
+    Import(ImportArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),
     /// Say whether key, server and model work, and what to change

@@ -13,7 +13,7 @@ use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
-use crate::cli::{compacted, config, doctor, fork, list, replay, rm, show, tools};
+use crate::cli::{compacted, config, doctor, fork, import, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -95,6 +95,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("expand", generator.subschema_for::<Expanded>()),
         ("pin", generator.subschema_for::<Pinned>()),
         ("unpin", generator.subschema_for::<Pinned>()),
+        ("import", generator.subschema_for::<import::Told>()),
         ("fork", generator.subschema_for::<fork::Made>()),
         ("config-path", generator.subschema_for::<config::Listed>()),
         ("config-check", generator.subschema_for::<config::Checked>()),

@@ -16,6 +16,7 @@ mod tree;
 mod detect;
 mod known;
 mod pen;
+mod walk;
 mod write;
 mod claude_code;
 mod codex;
@@ -36,7 +37,8 @@ mod told;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use detect::Format;
+pub use detect::{Format, NoFormat};
+pub use walk::{looks_like, recordings};
 pub use write::Imported;
 
 use crate::record::RecordError;
@@ -149,10 +151,18 @@ fn read_source(mut source: Source, wanted: Option<Format>) -> Result<Vec<Importe
     if pens.is_empty() {
         return Err(ImportError::Empty { name, format });
     }
+    let modified = source.modified();
     let parts = pens.len();
     let imported = (1..).zip(pens).map(|(part, pen)| {
         let part = (parts > 1).then_some(part);
-        Imported::new(pen, format, &name, sha256, part)
+        let of = write::Origin {
+            format,
+            file: name.clone(),
+            sha256,
+            part,
+            modified,
+        };
+        Imported::new(pen, of)
     });
     Ok(imported.collect())
 }

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
@@ -11,6 +12,7 @@ use crate::id::Digest;
 use crate::import::ImportError;
 use crate::import::detect::{self, Format};
 use crate::import::lines::Lines;
+use crate::transcript::At;
 
 /// How much of the beginning is looked at to find out the format.
 const HEAD: usize = 1 << 20;
@@ -26,6 +28,7 @@ const MEMBERS: usize = 100_000;
 pub(super) struct Source {
     name: String,
     path: PathBuf,
+    modified: Option<At>,
     inner: Inner,
 }
 
@@ -72,6 +75,7 @@ impl Source {
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             path: path.to_owned(),
+            modified: found.modified().ok().and_then(moment),
             inner,
         })
     }
@@ -81,6 +85,7 @@ impl Source {
         Self {
             name: name.to_owned(),
             path: name.into(),
+            modified: None,
             inner: Inner::Bytes(hashed(Cursor::new(bytes))),
         }
     }
@@ -93,6 +98,11 @@ impl Source {
     /// Where it is, for messages.
     pub(super) fn path(&self) -> PathBuf {
         self.path.clone()
+    }
+
+    /// When it was last written, if that is known.
+    pub(super) fn modified(&self) -> Option<At> {
+        self.modified
     }
 
     /// The format that it looks like; one that was named must not look like another.
@@ -172,6 +182,11 @@ impl Source {
         };
         Ok(Digest(state.finalize().into()))
     }
+}
+
+fn moment(time: SystemTime) -> Option<At> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(At)
 }
 
 /// The beginning, without taking it.

@@ -34,29 +34,46 @@ pub struct Imported {
     pen: Pen,
     format: Format,
     import: Import,
+    began: Option<At>,
+}
+
+/// Where a run comes from.
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub(super) format: Format,
+    pub(super) file: String,
+    pub(super) sha256: Digest,
+    /// Which run of the file it is, if there are several.
+    pub(super) part: Option<u32>,
+    /// When the file was last written.
+    pub(super) modified: Option<At>,
 }
 
 impl Imported {
-    pub(super) fn new(
-        pen: Pen,
-        format: Format,
-        file: &str,
-        sha256: Digest,
-        part: Option<u32>,
-    ) -> Self {
+    pub(super) fn new(pen: Pen, origin: Origin) -> Self {
+        let Origin {
+            format,
+            file,
+            sha256,
+            part,
+            modified,
+        } = origin;
         let session = Some(pen.head.session.clone()).filter(|id| !id.is_empty());
         let import = Import {
             format: format.word().to_owned(),
-            file: file.to_owned(),
+            file,
             sha256,
             session,
             part,
             skipped: pen.skipped,
         };
+        let mut times = pen.items.iter().map(|item| item.at);
+        let began = times.find_map(|at| at).or(modified);
         Self {
             pen,
             format,
             import,
+            began,
         }
     }
 
@@ -70,9 +87,9 @@ impl Imported {
         &self.import
     }
 
-    /// When it began, if that was recorded.
+    /// When it began; if that was not recorded, when its file was last written.
     pub fn began(&self) -> Option<At> {
-        self.pen.items.iter().find_map(|item| item.at)
+        self.began
     }
 
     /// An id for it: of the time at which it began, and of what the file holds. The same run of the same
@@ -83,9 +100,7 @@ impl Imported {
         let digest = Digest::of(of.as_bytes());
         let mut random = [0; 10];
         random.copy_from_slice(&digest.0[..10]);
-        let ms = self
-            .began()
-            .map_or(0, |at| u64::try_from(at.0).unwrap_or(0));
+        let ms = self.began.map_or(0, |at| u64::try_from(at.0).unwrap_or(0));
         RunId(uuid::Builder::from_unix_timestamp_millis(ms, &random).into_uuid())
     }
 
@@ -103,7 +118,7 @@ impl Imported {
         run: RunId,
         name: Option<String>,
     ) -> Result<Recorder, RecordError> {
-        let clock = Clock::fixed(self.began().unwrap_or_default());
+        let clock = Clock::fixed(self.began.unwrap_or_default());
         let head = &self.pen.head;
         let mut generator = self.format.word().to_owned();
         if !head.version.is_empty() {

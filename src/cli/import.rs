@@ -1,0 +1,345 @@
+//! `import`: runs that other agents recorded become transcripts of ours.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use undertext::config::{self, Sections};
+use undertext::id::{Digest, RunId};
+use undertext::import::{self, Format, ImportError, Imported, RECORDED};
+use undertext::record::{Durability, FileStorage, Recorder, runs};
+use undertext::transcript::{Event, Import, Note};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::term::{Look, Term};
+use crate::cli::{Process, SettingArgs, amount};
+
+/// `import`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What the model was sent becomes a run like any other: show, print, replay, why, page and lab work
+on it. The format is found out by itself. The files are only read.
+
+Formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif,
+gemini-cli, copilot-cli, inspect, aider")]
+pub(crate) struct ImportArgs {
+    /// Files that an agent recorded, or directories that hold some
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Read them as this format
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Keep the transcripts in this directory [default: where all are kept]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Call the runs this, where runs are listed
+    #[arg(long, value_name = "TEXT", value_parser = crate::cli::run_args::title)]
+    pub(crate) name: Option<String>,
+    /// Import once more what was imported before
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+/// What is told of a run that was imported.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Told {
+    run: RunId,
+    transcript: String,
+    imported: Import,
+    /// It was imported before, and nothing was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    already: bool,
+    /// What it holds; absent if nothing was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<Holds>,
+}
+
+/// What an imported run holds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Holds {
+    /// The agent and its version.
+    generator: String,
+    turns: usize,
+    rounds: usize,
+    calls: u64,
+    /// Compactions that the agent recorded.
+    compactions: usize,
+    /// Tokens read and written, as the provider counted them; absent if the file does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Tokens>,
+    /// The tokens of the next request, as estimated.
+    next: u64,
+    /// What a person should know of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// Tokens as the provider counted them.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Tokens {
+    input: u64,
+    cached: u64,
+    output: u64,
+    /// Rounds that were not counted.
+    #[serde(skip_serializing_if = "is_none")]
+    uncounted: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "what the serializer calls it with"
+)]
+fn is_none(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Where runs go, and what is there already.
+struct Shelf<'a> {
+    args: &'a ImportArgs,
+    dir: PathBuf,
+    sync: Durability,
+    known: Vec<(Digest, Option<u32>, RunId, PathBuf)>,
+}
+
+/// Imports recordings.
+pub(crate) fn import(
+    args: &ImportArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Exit, Failure> {
+    let sources = args
+        .settings
+        .sources(&process.environment, Sections::default());
+    let settings = config::load(&sources)?;
+    let dir = match &args.out {
+        Some(dir) => dir.clone(),
+        None => settings.transcripts_dir(&process.environment)?,
+    };
+    let mut shelf = Shelf {
+        args,
+        known: known(&dir)?,
+        dir,
+        sync: settings.transcripts.sync,
+    };
+    let mut failed = None;
+    for path in &args.files {
+        let recordings = match import::recordings(path) {
+            Ok(found) if found.is_empty() => {
+                failed = Some(Exit::Usage);
+                let text = format!("no recording of a known agent in {}", path.display());
+                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &text)])?;
+                continue;
+            }
+            Ok(found) => found,
+            Err(source) => {
+                let path = path.clone();
+                return Err(Failure::new(
+                    Exit::Usage,
+                    ImportError::Read { path, source },
+                ));
+            }
+        };
+        // One that cannot be imported does not keep the others from it.
+        for recording in &recordings {
+            if let Err(failure) = shelf.import(recording, term) {
+                if failure.is_broken_pipe() || failure.exit != Exit::Usage {
+                    return Err(failure);
+                }
+                failed = Some(failure.exit);
+                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
+            }
+        }
+    }
+    Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// What was imported into a directory before.
+fn known(dir: &Path) -> Result<Vec<(Digest, Option<u32>, RunId, PathBuf)>, Failure> {
+    let files = runs::list(dir)?.into_iter();
+    let known = files.filter_map(|file| {
+        let import = file.run()?.imported?;
+        Some((import.sha256, import.part, file.id, file.path))
+    });
+    Ok(known.collect())
+}
+
+impl Shelf<'_> {
+    fn import(&mut self, recording: &Path, term: &mut Term) -> Result<(), Failure> {
+        let imported = import::read(recording, self.args.format);
+        for run in imported.map_err(|error| Failure::new(Exit::Usage, error))? {
+            let told = self.run(run)?;
+            if self.args.json {
+                let text = serde_json::to_string(&told).map_err(std::io::Error::from)?;
+                term.print_json(&text)?;
+            } else {
+                told.print(term)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, imported: Imported) -> Result<Told, Failure> {
+        let import = imported.import().clone();
+        let same = |(sha256, part, ..): &&(Digest, Option<u32>, RunId, PathBuf)| {
+            (*sha256, *part) == (import.sha256, import.part)
+        };
+        if let Some((.., run, path)) = self.known.iter().find(same).filter(|_| !self.args.again) {
+            return Ok(Told {
+                run: *run,
+                transcript: path.display().to_string(),
+                imported: import,
+                already: true,
+                holds: None,
+            });
+        }
+        // Another copy gets an id of its own.
+        let taken = |run: &RunId| self.dir.join(format!("{run}.jsonl")).exists();
+        let ids = (0..).map(|copy| imported.run_id(copy));
+        let run = ids
+            .skip_while(taken)
+            .next()
+            .unwrap_or_else(|| imported.run_id(0));
+        let storage = FileStorage::create(&self.dir, run, self.sync)?;
+        let path = storage.path().to_owned();
+        let name = self.args.name.clone();
+        let recorder = match imported.record(Box::new(storage), run, name) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                // Half a run is none.
+                runs::remove(&path).ok();
+                return Err(error.into());
+            }
+        };
+        self.known
+            .push((import.sha256, import.part, run, path.clone()));
+        Ok(Told {
+            run,
+            transcript: path.display().to_string(),
+            imported: import,
+            already: false,
+            holds: Some(holds(&recorder)),
+        })
+    }
+}
+
+/// What a run holds.
+fn holds(recorder: &Recorder) -> Holds {
+    let view = recorder.view();
+    let mut holds = Holds {
+        generator: String::new(),
+        turns: view.rounds().turns().len(),
+        rounds: view.rounds().all().len(),
+        calls: view.ledger().whole.calls,
+        compactions: 0,
+        tokens: None,
+        next: view.estimate().tokens,
+        notes: Vec::new(),
+    };
+    let mut tokens = Tokens::default();
+    for entry in view.transcript().entries() {
+        if let Event::Run(run) = &entry.event {
+            holds.generator.clone_from(&run.generator);
+        } else if let Event::Note(Note::Warning { text }) = &entry.event {
+            holds.notes.push(text.clone());
+        } else if let Event::Overlay(overlay) = &entry.event {
+            holds.compactions += usize::from(overlay.rule == RECORDED);
+        } else if let Event::Response(response) = &entry.event {
+            let usage = response.usage.unwrap_or_default();
+            tokens.input += usage.input.unwrap_or(0);
+            tokens.cached += usage.cached.unwrap_or(0);
+            tokens.output += usage.output.unwrap_or(0);
+            tokens.uncounted += u64::from(usage.input.is_none());
+        }
+    }
+    holds.tokens = (tokens.input > 0).then_some(tokens);
+    holds
+}
+
+impl Told {
+    fn print(&self, term: &mut Term) -> std::io::Result<()> {
+        let name = self.run.short();
+        let Import {
+            format,
+            file,
+            part,
+            skipped,
+            ..
+        } = &self.imported;
+        let part = part.map_or_else(String::new, |part| format!(", run {part} in it"));
+        let Some(holds) = &self.holds else {
+            return term.print(&[
+                (Look::Strong, format!("run {name}")),
+                (
+                    Look::Plain,
+                    format!(" holds {file}{part} already; --again imports it once more"),
+                ),
+            ]);
+        };
+        term.print(&[
+            (Look::Strong, format!("run {name}")),
+            (Look::Plain, format!(": {}", self.transcript)),
+        ])?;
+        let mut row = |name: &str, text: String| {
+            term.print(&[(Look::Faint, format!("  {name:<17}")), (Look::Plain, text)])
+        };
+        row("imported from", format!("{file}{part}"))?;
+        let agent = match &holds.generator {
+            generator if generator.starts_with(format.as_str()) => generator.clone(),
+            generator => format!("{generator}, as {format}"),
+        };
+        row("recorded by", agent)?;
+        row(
+            "holds",
+            format!(
+                "{}, {}, {}",
+                amount::of(holds.turns as u64, "turn"),
+                amount::of(holds.rounds as u64, "round"),
+                amount::of(holds.calls, "call")
+            ),
+        )?;
+        row(
+            "tokens",
+            match &holds.tokens {
+                None => "not counted in the file".to_owned(),
+                Some(tokens) => {
+                    let uncounted = match tokens.uncounted {
+                        0 => String::new(),
+                        rounds => format!(", {} not counted", amount::of(rounds, "round")),
+                    };
+                    format!(
+                        "{} in ({} cached), {} out{uncounted}",
+                        amount::count(tokens.input),
+                        amount::count(tokens.cached),
+                        amount::count(tokens.output)
+                    )
+                }
+            },
+        )?;
+        if holds.compactions > 0 {
+            let count = amount::of(holds.compactions as u64, "recorded compaction");
+            row("compacted", count)?;
+        }
+        if *skipped > 0 {
+            let lines = amount::of(*skipped, "line");
+            row("left out", format!("{lines} that cannot be read"))?;
+        }
+        // The same may be said of many places.
+        for (place, note) in holds.notes.iter().enumerate().take(NOTES) {
+            row(if place == 0 { "notes" } else { "" }, note.clone())?;
+        }
+        if let Some(more @ 1..) = holds.notes.len().checked_sub(NOTES) {
+            row("", format!("and {} more", amount::count(more as u64)))?;
+        }
+        row("to look at it", format!("undertext show {name}"))
+    }
+}
+
+/// How many notes are shown.
+const NOTES: usize = 5;
