@@ -116,5 +116,6 @@ pub mod agent;
 pub mod instructions;
 pub mod replay;
 pub mod import;
+pub mod lab;
 #[cfg(feature = "cli")]
 pub mod config;

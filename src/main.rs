@@ -56,6 +56,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Unpin(args) => cli::edits::unpin(args, process, term),
         Command::Fork(args) => cli::fork::fork(args, process, term),
         Command::Import(args) => cli::import::import(args, process, term),
+        Command::Lab(args) => cli::lab::lab(args, process, term),
         Command::Rm(args) => cli::rm::rm(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),
         Command::Doctor(args) => cli::doctor::doctor(args, process, term),

@@ -40,6 +40,7 @@ pub(crate) mod replay;
 pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod import;
+pub(crate) mod lab;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -59,6 +60,7 @@ use crate::cli::doctor::DoctorArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::fork::ForkArgs;
 use crate::cli::import::ImportArgs;
+use crate::cli::lab::LabArgs;
 use crate::cli::place::Place;
 pub(crate) use crate::cli::process::Process;
 pub(crate) use crate::cli::run_args::RunArgs;
@@ -98,6 +100,7 @@ Change, nothing is ever deleted:
   fork         Begin another run from any point of this one
 
 Tune:
+  lab          Try compaction policies on recorded runs, without a model
   import       Make runs of what other agents recorded
 
 Set up:
@@ -143,6 +146,8 @@ pub(crate) enum Command {
     Unpin(PinArgs),
     /// Begin another run from any point of this one
     Fork(ForkArgs),
+    /// Try compaction policies on recorded runs, without a model
+    Lab(Box<LabArgs>),
     /// Make runs of what other agents recorded
     Import(ImportArgs),
     /// Write, check and show your settings

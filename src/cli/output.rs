@@ -14,6 +14,7 @@ use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::{compacted, config, doctor, fork, import, list, replay, rm, show, tools};
+use crate::cli::lab;
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,6 +98,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("unpin", generator.subschema_for::<Pinned>()),
         ("import", generator.subschema_for::<import::Told>()),
         ("fork", generator.subschema_for::<fork::Made>()),
+        ("lab", generator.subschema_for::<lab::Told>()),
         ("config-path", generator.subschema_for::<config::Listed>()),
         ("config-check", generator.subschema_for::<config::Checked>()),
         (

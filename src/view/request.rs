@@ -35,6 +35,12 @@ impl View {
         }
     }
 
+    /// The bytes of the next round's request as far as its messages will not change by themselves,
+    /// without its end. Where neighbours are merged into one message they are not what is sent.
+    pub fn settled(&self) -> &[u8] {
+        self.pieces.bytes()
+    }
+
     /// The estimate of a request made now for this purpose.
     pub fn estimate_of(&self, purpose: &Purpose) -> Estimate {
         match purpose {

@@ -91,6 +91,8 @@ mod offline;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod lab;
+#[cfg(test)]
 #[cfg(feature = "cli")]
 mod provider;
 #[cfg(test)]

@@ -1,0 +1,174 @@
+//! `lab`: policies tried on recorded runs, without a model.
+
+mod runs;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertext::config::{self, Duration, Sources};
+use undertext::lab::plot::{self, Panel};
+use undertext::lab::{self, Contender, Outcome, Prices, Source, Summaries, Terms};
+
+pub(crate) use crate::cli::lab::table::Told;
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::lab::table::Table;
+use crate::cli::term::{Look, Term};
+use crate::cli::{Process, SettingArgs};
+
+const AFTER_HELP: &str = "\
+Each run is played again, request by request, as it would have read under each policy: none, the one that
+is built in (default), the same with a pass at each chance, and those of --policy. What was said and what
+tools returned stays as it was recorded. docs/policies.md says what the figures mean, and what they do not.
+
+  undertext lab last
+  undertext lab runs/ --policy cheap.yaml --plot cheap.svg
+  undertext lab runs/ --search --regret-bound 1";
+
+/// `lab`
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct LabArgs {
+    /// Runs: transcripts, run ids, directories of transcripts
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<String>,
+    #[arg(long, value_name = "FILE")]
+    #[arg(help = "Try the `compaction:` section of this file as well")]
+    pub(crate) policy: Vec<PathBuf>,
+    /// The context window of every model, in tokens; else as recorded, or 200000
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub(crate) window: Option<u64>,
+    /// What a cached token costs, as a part of one that is read afresh
+    #[arg(long, value_name = "PART", default_value = "0.1", value_parser = price)]
+    pub(crate) cached_price: f64,
+    /// What a token costs that the provider caches
+    #[arg(long, value_name = "PART", default_value = "1.0", value_parser = price)]
+    pub(crate) cache_write_price: f64,
+    /// How long the provider keeps what it has cached, by the recorded times
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub(crate) cache_lifetime: Duration,
+    /// What a token of a summary costs that a model writes
+    #[arg(long, value_name = "PART", default_value = "5", value_parser = price)]
+    pub(crate) output_price: f64,
+    /// How long a summary is, in tokens; else as long as the policy lets it be
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) summary_tokens: Option<u64>,
+    /// What instructions and tools take that the runs do not record, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub(crate) overhead_tokens: u64,
+    /// Look for the cheapest settings on every other run, and try them on the rest
+    #[arg(long)]
+    pub(crate) search: bool,
+    /// With --search: the most results that may be missed, in percent of those hidden
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = price)]
+    #[arg(requires = "search")]
+    pub(crate) regret_bound: f64,
+    /// Draw the size of every request into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "it is a number that is not negative, such as 0.1".to_owned())
+}
+
+/// Tries policies on runs.
+pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let mut contenders = vec![
+        Contender::none(),
+        Contender::each_chance(),
+        Contender::built_in(),
+    ];
+    for path in &args.policy {
+        contenders.push(contender(path, process)?);
+    }
+    let mut sources = runs::read(args, process, term)?;
+    let terms = terms(args);
+    let found = if args.search {
+        let (learned, rest) = lab::search::halves(sources);
+        if rest.is_empty() {
+            return Err(Failure::usage(
+                "--search learns on one half of the runs and tries on the other: name two or more",
+            ));
+        }
+        sources = rest;
+        let bound = args.regret_bound;
+        let found = lab::search::search(&learned, &terms, bound);
+        contenders.push(Contender::new("found", found.policy.clone()));
+        Some((found, learned.len() as u64))
+    } else {
+        None
+    };
+    let outcomes = lab::outcomes(&sources, &contenders, &terms);
+    let names: Vec<&str> = contenders.iter().map(|it| it.name.as_str()).collect();
+    let mut table = Table::new(&names, args.json);
+    for (source, outcomes) in sources.iter().zip(&outcomes) {
+        table.run(&source.name, outcomes);
+    }
+    if let Some((found, runs)) = found {
+        table.found(found, runs);
+    }
+    table.print(term)?;
+    if let Some(path) = &args.plot {
+        draw(&process.here(path), &sources, &names, &outcomes)?;
+        term.say(&[(Look::Faint, format!("drawn: {}", path.display()))])?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The policy that a file describes.
+fn contender(path: &Path, process: &Process) -> Result<Contender, Failure> {
+    let sources = Sources {
+        files: vec![process.here(path)],
+        ..Sources::default()
+    };
+    let settings = config::load(&sources)?;
+    let name = path.display().to_string();
+    Ok(Contender::new(name, settings.policy.compaction))
+}
+
+fn terms(args: &LabArgs) -> Terms {
+    Terms {
+        window: args.window,
+        prices: Prices {
+            cached: args.cached_price,
+            cache_write: args.cache_write_price,
+            output: args.output_price,
+            lifetime: std::time::Duration::from_millis(args.cache_lifetime.0),
+        },
+        summaries: args
+            .summary_tokens
+            .map_or(Summaries::Share, Summaries::Tokens),
+        overhead_tokens: args.overhead_tokens,
+    }
+}
+
+fn draw(
+    path: &Path,
+    sources: &[Source],
+    names: &[&str],
+    outcomes: &[Vec<Outcome>],
+) -> Result<(), Failure> {
+    let panels = sources
+        .iter()
+        .zip(outcomes)
+        .map(|(source, outcomes)| Panel {
+            name: &source.name,
+            lines: names.iter().copied().zip(outcomes).collect(),
+        });
+    let drawn = plot::svg(&panels.collect::<Vec<_>>());
+    std::fs::write(path, drawn).map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
+        Failure::new(Exit::Unfinished, error)
+    })
+}

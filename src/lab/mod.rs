@@ -1,0 +1,274 @@
+//! Policies tried on recorded runs, without a model.
+//!
+//! [`simulate`] plays a run again, request by request, with the settings of another policy: the view
+//! and the plans are the real ones, only the model is a recording. [`Outcome`] is what that comes to,
+//! [`outcomes`] tries many policies on many runs, [`search`] looks for a good one, [`plot`]
+//! draws how the view grows. What a model would have said to a request that read differently, nobody
+//! knows: what it missed is counted as regret.
+
+mod bill;
+mod ids;
+pub mod plot;
+pub mod search;
+mod retell;
+mod sight;
+mod simulate;
+mod summarize;
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use bill::Prices;
+pub use sight::QUOTE_CHARS;
+pub use simulate::{Played, simulate};
+pub use summarize::Summaries;
+
+use crate::id::EntryId;
+use crate::setup::{Compaction, Model};
+use crate::transcript::{Entry, Event, Purpose};
+
+/// The window of a run that records none, in tokens.
+pub const WINDOW: u64 = 200_000;
+
+/// What a simulation is told beside the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// The context window of every model, in tokens; none: the recorded one, else [`WINDOW`].
+    pub window: Option<u64>,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// How long summaries are.
+    pub summaries: Summaries,
+    /// What instructions and tools take that the runs do not hold, in tokens.
+    pub overhead_tokens: u64,
+}
+
+impl Terms {
+    fn window_of(&self, model: &Model) -> u64 {
+        self.window.or(model.window).unwrap_or(WINDOW)
+    }
+}
+
+/// A policy under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contender {
+    /// The name.
+    pub name: String,
+    /// The settings.
+    pub policy: Compaction,
+}
+
+impl Contender {
+    /// A policy under this name.
+    pub fn new(name: impl Into<String>, policy: Compaction) -> Self {
+        let name = name.into();
+        Self { name, policy }
+    }
+
+    /// What every other policy is held against: no compaction.
+    pub fn none() -> Self {
+        let policy = Compaction {
+            enabled: false,
+            ..Compaction::default()
+        };
+        Self::new("none", policy)
+    }
+
+    /// The built-in policy, but with a pass whenever something is new.
+    pub fn each_chance() -> Self {
+        let mut policy = Compaction::default();
+        policy.micro.min_gain_tokens = 0;
+        Self::new("each chance", policy)
+    }
+
+    /// The built-in policy.
+    pub fn built_in() -> Self {
+        Self::new("default", Compaction::default())
+    }
+}
+
+/// A recorded run that policies are tried on.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name, for people.
+    pub name: String,
+    entries: Vec<Arc<Entry>>,
+    /// Whether another agent wrote it.
+    is_imported: bool,
+    /// The summaries that it recorded, in order.
+    summaries: Vec<String>,
+    /// The long lines of its entries, as digests.
+    lines: HashMap<EntryId, Box<[u64]>>,
+}
+
+impl Source {
+    /// The run of these entries.
+    pub fn new(name: impl Into<String>, entries: Vec<Arc<Entry>>) -> Self {
+        let mut lines = HashMap::new();
+        let mut asked = HashMap::new();
+        let mut summaries = Vec::new();
+        let mut is_imported = false;
+        for entry in &entries {
+            let found = sight::lines(entry);
+            if !found.is_empty() {
+                lines.insert(entry.id, found.into_boxed_slice());
+            }
+            if let Event::Run(run) = &entry.event {
+                is_imported = !run.generator.starts_with("undertext ");
+            } else if let Event::Request(request) = &entry.event {
+                asked.insert(entry.id, &request.purpose);
+            } else if let Event::Response(response) = &entry.event
+                && let Some(Purpose::Summary(_) | Purpose::Combine(_)) =
+                    asked.get(&response.request)
+            {
+                summaries.push(response.text.clone());
+            }
+        }
+        Self {
+            name: name.into(),
+            entries,
+            is_imported,
+            summaries,
+            lines,
+        }
+    }
+
+    /// The number of requests of its rounds.
+    pub fn requests(&self) -> usize {
+        let rounds = self.entries.iter().filter(|entry| {
+            matches!(&entry.event, Event::Request(request) if request.purpose == Purpose::Round)
+        });
+        rounds.count()
+    }
+
+    fn entry(&self, id: EntryId) -> Option<&Entry> {
+        let place = self.entries.binary_search_by_key(&id, |entry| entry.id);
+        self.entries.get(place.ok()?).map(Arc::as_ref)
+    }
+
+    fn lines(&self, id: EntryId) -> &[u64] {
+        self.lines.get(&id).map(AsRef::as_ref).unwrap_or_default()
+    }
+}
+
+/// What a run comes to under a policy. Tokens are characters of bodies / 4.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// Requests of rounds.
+    pub requests: u64,
+    /// Their prompts together, in tokens.
+    pub prompt_tokens: u64,
+    /// What of them the provider had cached.
+    pub cached_tokens: u64,
+    /// Requests for summaries.
+    pub summaries: u64,
+    /// What they read and wrote, in tokens.
+    pub summary_tokens: u64,
+    /// What all of it costs, in tokens that are read afresh.
+    pub cost: f64,
+    /// Compactions: overlays that were laid together are one.
+    pub passes: u64,
+    /// Overlays laid.
+    pub overlays: u64,
+    /// The longest prompt of a round, in tokens.
+    pub peak_tokens: u64,
+    /// Requests that would not have fitted the window.
+    pub too_long: u64,
+    /// Results that were hidden at any time.
+    pub hidden: u64,
+    /// Of those, how many a later call fetched again.
+    pub fetched: u64,
+    /// Of those, from how many the model wrote a long line later that it could not read any more.
+    pub quoted: u64,
+    /// Those that were fetched again, quoted, or both.
+    pub regretted: u64,
+    /// The run would have ended, because a summary could not be had.
+    pub stopped: bool,
+    /// The prompt of each request, in tokens.
+    #[serde(skip)]
+    pub sizes: Vec<u64>,
+    /// The requests before which something was laid, counted from 1.
+    #[serde(skip)]
+    pub pass_at: Vec<u64>,
+}
+
+impl Outcome {
+    /// Adds what another run comes to.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.prompt_tokens += other.prompt_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.summaries += other.summaries;
+        self.summary_tokens += other.summary_tokens;
+        self.cost += other.cost;
+        self.passes += other.passes;
+        self.overlays += other.overlays;
+        self.peak_tokens = self.peak_tokens.max(other.peak_tokens);
+        self.too_long += other.too_long;
+        self.hidden += other.hidden;
+        self.fetched += other.fetched;
+        self.quoted += other.quoted;
+        self.regretted += other.regretted;
+        self.stopped |= other.stopped;
+    }
+
+    /// The part of the hidden results that was missed.
+    pub fn regret(&self) -> f64 {
+        ratio(self.regretted, self.hidden)
+    }
+
+    /// The sum of several.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        all.into_iter().for_each(|one| sum.add(one));
+        sum
+    }
+}
+
+/// A part of a whole; of nothing, none.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of tokens and of results are far below 2^52"
+)]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Tries every policy on every run: for each run, what it comes to under each policy.
+pub fn outcomes(sources: &[Source], contenders: &[Contender], terms: &Terms) -> Vec<Vec<Outcome>> {
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    // The longest first, so that no thread begins it last.
+    order.sort_by_key(|place| std::cmp::Reverse(sources[*place].entries.len()));
+    let jobs: Vec<(usize, usize)> = order
+        .iter()
+        .flat_map(|source| (0..contenders.len()).map(move |contender| (*source, contender)))
+        .collect();
+    let found = Mutex::new(HashMap::new());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((source, contender)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let policy = &contenders[*contender].policy;
+            let outcome = simulate(&sources[*source], policy, terms).outcome;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.insert((*source, *contender), outcome);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    thread::scope(|scope| {
+        for _ in 0..threads.min(jobs.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut of = |source| {
+        let outcomes = (0..contenders.len()).filter_map(|it| found.remove(&(source, it)));
+        outcomes.collect()
+    };
+    (0..sources.len()).map(&mut of).collect()
+}

@@ -1,0 +1,216 @@
+//! What the model can see in a simulated run, and what it misses of what was hidden.
+//!
+//! A hidden result is regretted if a later call fetches it again, or if the model later writes a line
+//! of it that it could no longer read: a line of at least [`QUOTE_CHARS`] characters (spaces at its
+//! ends aside) that stands in the hidden result and nowhere else in the request.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash as _, Hasher as _};
+
+use serde_json::Value;
+
+use crate::exchange::{Response, arguments};
+use crate::id::{CallId, EntryId};
+use crate::overlay::layers::Reads;
+use crate::transcript::{Entry, Event};
+use crate::view::View;
+
+/// The shortest line that counts as quoted, in characters.
+pub const QUOTE_CHARS: usize = 40;
+
+/// The long lines that an entry adds to what the model reads, as digests, each once.
+pub(super) fn lines(entry: &Entry) -> Vec<u64> {
+    let mut found = HashSet::new();
+    match &entry.event {
+        Event::User(user) => {
+            add(&user.text, &mut found);
+            let attachments = user.attachments.iter();
+            attachments.for_each(|attachment| add(&attachment.text, &mut found));
+        }
+        Event::Response(response) => of_response(response, &mut found),
+        Event::Result(result) => add(&result.content, &mut found),
+        Event::Run(_)
+        | Event::Setup(_)
+        | Event::Request(_)
+        | Event::Started(_)
+        | Event::Overlay(_)
+        | Event::Retract(_)
+        | Event::Pin(_)
+        | Event::Unpin(_)
+        | Event::Fault(_)
+        | Event::Note(_)
+        | Event::End(_)
+        | Event::Unknown(_) => {}
+    }
+    found.into_iter().collect()
+}
+
+fn of_response(response: &Response, found: &mut HashSet<u64>) {
+    add(&response.text, found);
+    for call in &response.calls {
+        texts(&arguments(&call.arguments), found);
+    }
+}
+
+/// Adds the lines of every text in a value.
+fn texts(value: &Value, found: &mut HashSet<u64>) {
+    match value {
+        Value::String(text) => add(text, found),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| texts(field, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn add(text: &str, found: &mut HashSet<u64>) {
+    for line in text.lines().map(str::trim) {
+        // Bytes are never fewer than characters, so short ones need not be counted.
+        if line.len() >= QUOTE_CHARS && line.chars().nth(QUOTE_CHARS - 1).is_some() {
+            let mut hasher = DefaultHasher::new();
+            line.hash(&mut hasher);
+            found.insert(hasher.finish());
+        }
+    }
+}
+
+/// A content that the model read.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    /// What was said: by the user, or by the model.
+    Said(EntryId),
+    /// The result of a call.
+    Result(CallId),
+}
+
+/// How it reads now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In full.
+    Seen,
+    /// No more, by the policy.
+    Hidden,
+    /// No more, by what was recorded.
+    Gone,
+}
+
+/// What laid an overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The policy that is tried.
+    Policy,
+    /// The recorded run.
+    Record,
+}
+
+/// What the model can see, and what it missed.
+#[derive(Debug, Default)]
+pub(super) struct Sight<'a> {
+    contents: Vec<(Content, &'a [u64], State)>,
+    places: HashMap<CallId, usize>,
+    /// How many contents that are seen hold a line.
+    seen: HashMap<u64, u32>,
+    /// The result that held a line when it was hidden.
+    hidden: HashMap<u64, CallId>,
+    /// The results that the policy hid at any time.
+    pub(super) ever: BTreeSet<CallId>,
+    /// Those that a later call fetched again.
+    pub(super) fetched: BTreeSet<CallId>,
+    /// Those that the model quoted later.
+    pub(super) quoted: BTreeSet<CallId>,
+    /// The fetched calls of the view that were looked at.
+    told: BTreeSet<CallId>,
+}
+
+impl<'a> Sight<'a> {
+    /// Takes a user entry that was taken in.
+    pub(super) fn user(&mut self, entry: EntryId, lines: &'a [u64]) {
+        self.push(Content::Said(entry), lines);
+    }
+
+    /// Takes a response: what it quotes, it quotes from what was seen before it.
+    pub(super) fn response(&mut self, entry: EntryId, lines: &'a [u64]) {
+        for line in lines {
+            let Some(call) = self.hidden.get(line) else {
+                continue;
+            };
+            let unseen = self.seen.get(line).is_none_or(|count| *count == 0);
+            if unseen && self.is_hidden(*call) {
+                self.quoted.insert(*call);
+            }
+        }
+        self.push(Content::Said(entry), lines);
+    }
+
+    /// Takes the result of a call, and what the view says of it.
+    pub(super) fn result(&mut self, call: CallId, lines: &'a [u64], view: &View) {
+        let fetched = view.regret().calls();
+        if fetched.len() > self.told.len() {
+            let new: Vec<CallId> = fetched.difference(&self.told).copied().collect();
+            let missed = new.iter().filter(|call| self.is_hidden(**call));
+            let missed: Vec<CallId> = missed.copied().collect();
+            self.fetched.extend(missed);
+            self.told.extend(new);
+        }
+        self.places.insert(call, self.contents.len());
+        self.push(Content::Result(call), lines);
+    }
+
+    /// Looks again after overlays were laid or taken back.
+    pub(super) fn look(&mut self, view: &View, by: By) {
+        for (content, lines, state) in &mut self.contents {
+            let reads = match content {
+                Content::Said(entry) => view.covered_by(*entry).is_none(),
+                Content::Result(call) => view.reads(*call) == Some(Reads::Full),
+            };
+            match (*state, reads) {
+                (State::Seen, true) | (State::Gone, false) => {}
+                (State::Seen, false) => {
+                    for line in *lines {
+                        self.seen.entry(*line).and_modify(|count| *count -= 1);
+                    }
+                    *state = match by {
+                        By::Policy => State::Hidden,
+                        By::Record => State::Gone,
+                    };
+                    if let (By::Policy, Content::Result(call)) = (by, content) {
+                        self.ever.insert(*call);
+                        self.hidden.extend(lines.iter().map(|line| (*line, *call)));
+                    }
+                }
+                (State::Hidden | State::Gone, true) => {
+                    for line in *lines {
+                        *self.seen.entry(*line).or_default() += 1;
+                    }
+                    *state = State::Seen;
+                }
+                // What the record hides as well, no policy is to blame for.
+                (State::Hidden, false) => {
+                    if let (By::Record, Content::Result(call)) = (by, content)
+                        && view.covered_by(call.response).is_some()
+                    {
+                        *state = State::Gone;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The results that were missed in either way.
+    pub(super) fn regretted(&self) -> u64 {
+        self.fetched.union(&self.quoted).count() as u64
+    }
+
+    fn is_hidden(&self, call: CallId) -> bool {
+        let place = self.places.get(&call);
+        let content = place.and_then(|place| self.contents.get(*place));
+        content.is_some_and(|(_, _, state)| *state == State::Hidden)
+    }
+
+    fn push(&mut self, content: Content, lines: &'a [u64]) {
+        for line in lines {
+            *self.seen.entry(*line).or_default() += 1;
+        }
+        self.contents.push((content, lines, State::Seen));
+    }
+}
