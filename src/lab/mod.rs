@@ -120,7 +120,7 @@ impl Source {
                 lines.insert(entry.id, found.into_boxed_slice());
             }
             if let Event::Run(run) = &entry.event {
-                is_imported = !run.generator.starts_with("undertext ");
+                is_imported = run.imported.is_some();
             } else if let Event::Request(request) = &entry.event {
                 asked.insert(entry.id, &request.purpose);
             } else if let Event::Response(response) = &entry.event
@@ -249,26 +249,37 @@ pub fn outcomes(sources: &[Source], contenders: &[Contender], terms: &Terms) -> 
         .iter()
         .flat_map(|source| (0..contenders.len()).map(move |contender| (*source, contender)))
         .collect();
-    let found = Mutex::new(HashMap::new());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((source, contender)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let policy = &contenders[*contender].policy;
-            let outcome = simulate(&sources[*source], policy, terms).outcome;
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.insert((*source, *contender), outcome);
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
-            scope.spawn(work);
-        }
+    let tried = each(&jobs, |(source, contender)| {
+        simulate(&sources[*source], &contenders[*contender].policy, terms).outcome
     });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut found: HashMap<(usize, usize), Outcome> = jobs.into_iter().zip(tried).collect();
     let mut of = |source| {
         let outcomes = (0..contenders.len()).filter_map(|it| found.remove(&(source, it)));
         outcomes.collect()
     };
     (0..sources.len()).map(&mut of).collect()
+}
+
+/// Does the same with every one, on all cores; what comes of it stands in their order.
+pub fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let done = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let turns = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(place) else { return };
+            let result = work(one);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((place, result));
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    thread::scope(|scope| {
+        for _ in 0..threads.min(all.len()) {
+            scope.spawn(turns);
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -3,6 +3,7 @@
 
 use crate::exchange::{Response, Usage};
 use crate::id::{Digest, EntryId};
+use crate::import::RECORDED;
 use crate::lab::ids::Ids;
 use crate::lab::{Source, Terms};
 use crate::overlay::{Origin, Overlay};
@@ -13,9 +14,6 @@ use crate::transcript::{
 };
 use crate::view::View;
 use crate::wire::RENDERER;
-
-/// The rule of overlays that stand for what another agent recorded of its own compactions.
-const RECORDED: &str = "recorded";
 
 /// A recorded run that is told again.
 pub(super) struct Retelling<'a> {

@@ -30,7 +30,7 @@ tools returned stays as it was recorded. docs/policies.md says what the figures 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct LabArgs {
-    /// Runs: transcripts, run ids, directories of transcripts
+    /// Runs: transcripts, run ids, files of other agents, directories of any of them
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<String>,
     #[arg(long, value_name = "FILE")]

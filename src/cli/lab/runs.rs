@@ -1,9 +1,11 @@
-//! The runs that policies are tried on: found, read, and damage told.
+//! The runs that policies are tried on: transcripts, and recordings of other agents, which are
+//! imported in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use undertext::lab::Source;
+use undertext::import::{self, ImportError};
+use undertext::lab::{self, Source};
 use undertext::record::runs;
 
 use crate::cli::exit::{Exit, Failure};
@@ -14,13 +16,20 @@ use crate::cli::{Process, amount, find};
 /// The deepest directory that is looked into.
 const DEPTH: usize = 16;
 
-/// A file that may hold runs.
-struct File {
+/// A file that may hold runs, or a directory that may be one.
+struct Place {
     path: PathBuf,
     /// What a person reads of it.
     name: String,
     /// A person named it: that it holds no run is an error.
     is_named: bool,
+}
+
+/// What a place holds.
+#[derive(Default)]
+struct Held {
+    sources: Vec<Source>,
+    warnings: Vec<String>,
 }
 
 /// Reads every run that is named.
@@ -29,49 +38,50 @@ pub(super) fn read(
     process: &Process,
     term: &mut Term,
 ) -> Result<Vec<Source>, Failure> {
-    let mut files = Vec::new();
+    let mut places = Vec::new();
     for text in &args.paths {
-        let path = process.here(Path::new(text));
-        if path.is_dir() {
-            walk(&path, Path::new(text), 0, &mut files)?;
-        } else if path.exists() {
-            let name = text.clone();
-            files.push(File {
-                path,
-                name,
-                is_named: true,
-            });
+        let here = process.here(Path::new(text));
+        let path = if here.exists() {
+            here
         } else {
             let dir = find::directory(&args.settings, process)?;
-            let path = find::path(text, &dir, process)?;
-            let name = text.clone();
-            files.push(File {
+            find::path(text, &dir, process)?
+        };
+        if path.is_dir() {
+            walk(&path, Path::new(text), 0, &mut places)?;
+        } else {
+            let (name, is_named) = (text.clone(), true);
+            places.push(Place {
                 path,
                 name,
-                is_named: true,
+                is_named,
             });
         }
     }
     let mut sources = Vec::new();
-    let mut skipped = 0;
-    for file in &files {
-        match open(file, term)? {
-            Some(source) if source.requests() > 0 => sources.push(source),
-            Some(_) | None => skipped += 1,
+    let mut without = 0;
+    for held in lab::each(&places, open) {
+        let held = held?;
+        for text in held.warnings {
+            term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
         }
+        let before = sources.len();
+        let asks = |source: &Source| source.requests() > 0;
+        sources.extend(held.sources.into_iter().filter(asks));
+        without += u64::from(sources.len() == before);
     }
-    if skipped > 0 {
-        let text = format!("{} without a run left out", amount::of(skipped, "file"));
+    if without > 0 {
+        let text = format!("left out: {} without a run", amount::of(without, "file"));
         term.say(&[(Look::Faint, text)])?;
     }
     if sources.is_empty() {
-        return Err(Failure::usage("no run with a request in what is named"));
+        return Err(Failure::usage("there is no run with a request in it"));
     }
     Ok(sources)
 }
 
-/// Adds every file below a directory, by name.
-fn walk(path: &Path, name: &Path, depth: usize, files: &mut Vec<File>) -> Result<(), Failure> {
+/// Adds every file below a directory, by name; a directory that counts as one recording is one.
+fn walk(path: &Path, name: &Path, depth: usize, places: &mut Vec<Place>) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| {
         let error = anyhow::Error::new(error).context(format!("cannot list {}", name.display()));
         Failure::new(Exit::Usage, error)
@@ -80,13 +90,23 @@ fn walk(path: &Path, name: &Path, depth: usize, files: &mut Vec<File>) -> Result
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(cannot)?;
     entries.sort_by_key(fs::DirEntry::file_name);
+    if import::read(path, None).is_ok() {
+        entries.clear();
+        places.push(Place {
+            path: path.to_owned(),
+            name: name.display().to_string(),
+            is_named: false,
+        });
+    }
     for entry in entries {
         let (path, name) = (entry.path(), name.join(entry.file_name()));
         let kind = entry.file_type().map_err(cannot)?;
-        if kind.is_dir() && depth < DEPTH {
-            walk(&path, &name, depth + 1, files)?;
+        // What was clipped from the results of a run stands beside it.
+        let is_blobs = path.extension().is_some_and(|end| end == "blobs");
+        if kind.is_dir() && depth < DEPTH && !is_blobs {
+            walk(&path, &name, depth + 1, places)?;
         } else if kind.is_file() {
-            files.push(File {
+            places.push(Place {
                 path,
                 name: name.display().to_string(),
                 is_named: false,
@@ -96,20 +116,50 @@ fn walk(path: &Path, name: &Path, depth: usize, files: &mut Vec<File>) -> Result
     Ok(())
 }
 
-/// The run in a file; `None` if it holds none and nobody said that it does.
-fn open(file: &File, term: &mut Term) -> Result<Option<Source>, Failure> {
-    let loaded = match runs::read(&file.path) {
-        Ok(loaded) if loaded.run().is_some() => loaded,
-        Ok(_) if file.is_named => {
-            return Err(Failure::usage(format!("{} holds no run", file.name)));
-        }
-        Err(error) if file.is_named => return Err(error.into()),
-        Ok(_) | Err(_) => return Ok(None),
+/// The runs that a place holds; none if there is none and nobody said that there is.
+fn open(place: &Place) -> Result<Held, Failure> {
+    let imported = match import::read(&place.path, None) {
+        Ok(imported) => imported,
+        Err(ImportError::Transcript { .. }) => return transcript(place),
+        Err(error) if place.is_named => return Err(Failure::new(Exit::Usage, error)),
+        Err(_) => return Ok(Held::default()),
     };
-    for damage in &loaded.damage {
-        let text = format!("{} is damaged: {damage}", file.name);
-        term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
+    let mut held = Held::default();
+    for run in imported {
+        let import = run.import();
+        let name = match import.part {
+            Some(part) => format!("{} #{part}", place.name),
+            None => place.name.clone(),
+        };
+        if import.skipped > 0 {
+            let skipped = amount::of(import.skipped, "line");
+            held.warnings.push(format!(
+                "{name}: {skipped} cannot be read, and are left out"
+            ));
+        }
+        let entries = run
+            .entries()
+            .map_err(|error| Failure::new(Exit::Unfinished, error))?;
+        held.sources.push(Source::new(name, entries));
     }
+    Ok(held)
+}
+
+/// The run in a transcript of ours.
+fn transcript(place: &Place) -> Result<Held, Failure> {
+    let loaded = runs::read(&place.path)?;
+    let name = &place.name;
+    let mut warnings: Vec<String> = Vec::new();
+    if let Some(format) = loaded.newer() {
+        warnings.push(format!(
+            "{name} has format {format}, which this version does not know"
+        ));
+    }
+    let damage = loaded.damage.iter();
+    warnings.extend(damage.map(|damage| format!("{name} is damaged: {damage}")));
     let entries = loaded.view.transcript().entries().to_vec();
-    Ok(Some(Source::new(&file.name, entries)))
+    Ok(Held {
+        sources: vec![Source::new(name, entries)],
+        warnings,
+    })
 }
