@@ -115,6 +115,7 @@ pub mod hands;
 pub mod agent;
 pub mod instructions;
 pub mod replay;
+pub mod rerun;
 pub mod import;
 pub mod lab;
 #[cfg(feature = "cli")]

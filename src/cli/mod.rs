@@ -37,6 +37,7 @@ pub(crate) mod compact;
 mod compacted;
 pub(crate) mod print;
 pub(crate) mod replay;
+pub(crate) mod rerun;
 pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod import;
@@ -63,6 +64,7 @@ use crate::cli::import::ImportArgs;
 use crate::cli::lab::LabArgs;
 use crate::cli::place::Place;
 pub(crate) use crate::cli::process::Process;
+use crate::cli::rerun::RerunArgs;
 pub(crate) use crate::cli::run_args::RunArgs;
 use crate::cli::tools::ToolsArgs;
 
@@ -317,6 +319,9 @@ pub(crate) struct ReplayArgs {
     /// Where settings come from.
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
+    /// Whether the calls run again, and where.
+    #[command(flatten, next_help_heading = "Run again")]
+    pub(crate) again: RerunArgs,
 }
 
 /// `rm`

@@ -13,8 +13,8 @@ use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Entry, Reason, Totals};
 
 use crate::cli::edits::{Expanded, Pinned, Retracted};
-use crate::cli::{compacted, config, doctor, fork, import, list, replay, rm, show, tools};
-use crate::cli::lab;
+use crate::cli::rerun::Rerun;
+use crate::cli::{compacted, config, doctor, fork, import, lab, list, replay, rm, show, tools};
 
 /// What `run --json` writes beside the transcript's own entries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -91,7 +91,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("list", generator.subschema_for::<list::Glance>()),
         ("show", generator.subschema_for::<show::Overview>()),
         ("print", print(&mut generator)),
-        ("replay", generator.subschema_for::<replay::Told>()),
+        ("replay", replay(&mut generator)),
         ("retract", generator.subschema_for::<Retracted>()),
         ("expand", generator.subschema_for::<Expanded>()),
         ("pin", generator.subschema_for::<Pinned>()),
@@ -170,6 +170,18 @@ fn run(generator: &mut SchemaGenerator) -> Schema {
         "description": "First `start`, last `totals`; between them the transcript's entries as \
             they are recorded, with `delta`, `progress` and `notice`.",
         "anyOf": [told, entry]
+    })
+}
+
+/// What `replay` writes.
+fn replay(generator: &mut SchemaGenerator) -> Schema {
+    let (told, rerun) = (
+        generator.subschema_for::<replay::Told>(),
+        generator.subschema_for::<Rerun>(),
+    );
+    json_schema!({
+        "description": "A line a request, and a last one; with --run one line, `rerun`.",
+        "anyOf": [told, rerun]
     })
 }
 

@@ -37,7 +37,7 @@ use undertext::view::Sizes;
 
 use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
-use crate::cli::demo::site::{Site, Where};
+pub(crate) use crate::cli::demo::site::{DIRECTORY, Site, Where};
 use crate::cli::demo::story::Story;
 pub(crate) use crate::cli::demo::story::wrapped;
 use crate::cli::exit::{Exit, Failure};

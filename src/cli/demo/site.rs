@@ -21,8 +21,8 @@ const TEST_MS: u64 = 5_000;
 /// How often a bug is drawn again because the test does not notice it.
 const DRAWS: usize = 60;
 
-/// The directory of the golden run, whose path its transcript names.
-const GOLDEN: &str = "undertext-demo";
+/// The directory of the golden run, whose path its transcript names. Those of all others begin so.
+pub(crate) const DIRECTORY: &str = "undertext-demo";
 
 /// There is no place for a demo.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ impl Site {
         let mut named = tempfile::Builder::new();
         let directory = match place {
             Where::Anew => named.prefix("undertext-demo-").tempdir(),
-            Where::Golden => named.prefix(GOLDEN).rand_bytes(0).tempdir_in("/tmp"),
+            Where::Golden => named.prefix(DIRECTORY).rand_bytes(0).tempdir_in("/tmp"),
         }?;
         let workspace = Workspace::open(directory.path(), None, seen(environment))?;
         let healthy = project::files();

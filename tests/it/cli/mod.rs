@@ -17,6 +17,7 @@ mod rm;
 mod sample;
 mod edits;
 mod fork;
+mod rerun;
 mod config;
 mod settings_page;
 mod offline;
