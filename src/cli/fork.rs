@@ -6,7 +6,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::address::Address;
-use undertext::compaction::by_hand::Report;
+use undertext::compaction::by_hand::{Order, Report};
+use undertext::compaction::edits::{self, RetractError, Retraction, Which};
 use undertext::config::{self, Sections};
 use undertext::id::{EntryId, RunId, Span};
 use undertext::record::fork::{Fork, ForkError, Forked};
@@ -15,6 +16,7 @@ use undertext::transcript::Parent;
 use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
+use crate::cli::edits::Next;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::term::{Look, Term};
@@ -24,7 +26,10 @@ use crate::cli::{Process, RunArgs, SettingArgs, amount, brief, compact, find};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The fork begins with the same entries, byte for byte, and goes on by itself. This run stays as it
-is, and may be at work meanwhile. A run is cut where no round is open.")]
+is, and may be at work meanwhile. A run is cut where no round is open.
+
+Example: ask the model again what it was asked after round 40, with nothing put away by e210
+  undertext fork last --at r40 --without e210")]
 pub(crate) struct ForkArgs {
     /// The run
     #[arg(value_name = "RUN")]
@@ -40,6 +45,10 @@ pub(crate) struct ForkArgs {
     #[arg(help = "Compact the fork at once, as this rule of your settings says \
                   [default: compaction.default_rule]")]
     pub(crate) compact: Option<String>,
+    /// Let what this overlay covers read again in the fork: e210, last (the last pass there) or
+    /// all; may be given several times
+    #[arg(long, value_name = "OVERLAY")]
+    pub(crate) without: Vec<Which>,
     /// Call the fork this, where runs are listed
     #[arg(long, value_name = "TEXT", value_parser = crate::cli::run_args::title)]
     pub(crate) name: Option<String>,
@@ -66,12 +75,24 @@ pub(crate) struct Made {
     /// Blobs that its entries name and the parent does not have any more.
     #[serde(skip_serializing_if = "is_none")]
     lost_blobs: u64,
+    /// The overlays that are taken back in it, if any are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without: Option<Without>,
     /// What its compaction came to, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     compacted: Option<Report>,
     /// The model said its last word there: it goes on when somebody speaks.
     #[serde(skip)]
     answered: bool,
+}
+
+/// What a fork does without.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Without {
+    /// The entry that takes them back.
+    entry: EntryId,
+    overlays: Vec<EntryId>,
+    next_request: Next,
 }
 
 #[expect(
@@ -97,6 +118,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
     let entry = closed(view, last, args.at.as_ref())?;
     let taken = view.transcript().span(Span::new(EntryId::FIRST, entry));
     let before = View::of(taken.iter().cloned());
+    let without = without(&before, entry, &args.without)?;
     let fork = Fork {
         parent: found.path,
         entry,
@@ -118,35 +140,106 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         rounds: before.rounds().last().map_or(0, |round| round.number),
         blobs,
         lost_blobs: lost,
+        without: None,
         compacted: None,
         answered: !before.awaits_model(),
     };
-    if !args.json {
-        made.print(&before, term)?;
+    if order.is_none() && without.is_none() {
+        made.tell(&before, args.json, term)?;
+        return Ok(Exit::Done);
     }
-    let mut refused = None;
-    if let Some(order) = order {
-        let mut recorder = Recorder::open(Box::new(storage), clock, OnDamage::Refuse)?;
+    let mut recorder = Recorder::open(Box::new(storage), clock, OnDamage::Refuse)?;
+    if let Some(retraction) = &without {
+        made.without = Some(take_back(retraction, &mut recorder)?);
+    }
+    let Some(order) = order else {
+        made.tell(recorder.view(), args.json, term)?;
+        if let Some(without) = &made.without {
+            without.next_request.warn(term)?;
+        }
+        return Ok(Exit::Done);
+    };
+    made.compact(&order, &mut recorder, args, process, term)
+}
+
+/// What is taken back in the fork; nothing if nothing is to be.
+fn without(before: &View, entry: EntryId, each: &[Which]) -> Result<Option<Retraction>, Failure> {
+    if each.is_empty() {
+        return Ok(None);
+    }
+    let found = edits::retract_each(before, each);
+    let retraction = found.map_err(|error| match error {
+        RetractError::Nowhere(nowhere) => Failure::usage(format!(
+            "e{} is not in the fork, which ends at e{entry}: there it has not been laid; name a \
+             later --at, or leave out --without",
+            nowhere.entry
+        )),
+        error @ (RetractError::Nothing { .. }
+        | RetractError::Another { .. }
+        | RetractError::Already { .. }) => {
+            Failure::usage(format!("in the fork, which ends at e{entry}, {error}"))
+        }
+    })?;
+    Ok(Some(retraction))
+}
+
+/// Takes overlays back, durable at once.
+fn take_back(retraction: &Retraction, recorder: &mut Recorder) -> Result<Without, Failure> {
+    let next_request = Next::new(recorder.view(), retraction.size);
+    let entry = recorder.record(retraction.event())?;
+    recorder.sync()?;
+    Ok(Without {
+        entry,
+        overlays: retraction.overlays.clone(),
+        next_request,
+    })
+}
+
+impl Made {
+    /// Tells of the fork in one way or the other.
+    fn tell(&self, view: &View, json: bool, term: &mut Term) -> std::io::Result<()> {
+        if json {
+            let text = serde_json::to_string(self).map_err(std::io::Error::from)?;
+            return term.print_json(&text);
+        }
+        self.print(view, term)
+    }
+
+    /// Compacts the fork, which is there all the same if that fails.
+    fn compact(
+        mut self,
+        order: &Order,
+        recorder: &mut Recorder,
+        args: &ForkArgs,
+        process: &Process,
+        term: &mut Term,
+    ) -> Result<Exit, Failure> {
+        if !args.json {
+            self.print(recorder.view(), term)?;
+        }
         let as_run = RunArgs {
-            resume: Some(run.to_string()),
+            resume: Some(self.run.to_string()),
             settings: args.settings.clone(),
             ..RunArgs::default()
         };
-        match compact::carry_out(&order, &mut recorder, &as_run, process, term) {
-            Ok(report) if args.json => made.compacted = Some(report),
-            Ok(report) => {
-                let name = run.short();
-                compacted::show(&report, (Some(run), &name), How::Real, false, term)?;
+        let carried = compact::carry_out(order, recorder, &as_run, process, term);
+        let refused = match carried {
+            Ok(report) if args.json => {
+                self.compacted = Some(report);
+                None
             }
-            // The fork is there all the same.
-            Err(failure) => refused = Some(failure),
+            Ok(report) => {
+                let name = self.run.short();
+                compacted::show(&report, (Some(self.run), &name), How::Real, false, term)?;
+                None
+            }
+            Err(failure) => Some(failure),
+        };
+        if args.json {
+            self.tell(recorder.view(), true, term)?;
         }
+        refused.map_or(Ok(Exit::Done), Err)
     }
-    if args.json {
-        let text = serde_json::to_string(&made).map_err(std::io::Error::from)?;
-        term.print_json(&text)?;
-    }
-    refused.map_or(Ok(Exit::Done), Err)
 }
 
 /// The last entry that is asked for: of a time the one before it, of all else its end.
@@ -226,12 +319,31 @@ impl Made {
                 format!("{lost}: lost to the parent as well"),
             )?;
         }
+        if let Some(Without {
+            entry, overlays, ..
+        }) = &self.without
+        {
+            let names: Vec<String> = overlays.iter().map(|one| format!("e{one}")).collect();
+            let text = format!("{}, taken back by e{entry}", names.join(" "));
+            row("without", text)?;
+        }
         let next = view.estimate().tokens;
-        row(
-            "next request",
-            brief::fill(next, view.setup().map(brief::trigger)),
-        )?;
+        let fill = brief::fill(next, view.setup().map(brief::trigger));
+        let before = self
+            .without
+            .as_ref()
+            .map(|without| without.next_request.before());
+        let before = before.map_or_else(String::new, |before| {
+            format!("{} → ", amount::count(before))
+        });
+        row("next request", before + &fill)?;
         let task = if self.answered { " \"TASK\"" } else { "" };
-        row("to go on", format!("undertext run --resume {name}{task}"))
+        // What is taken back would be laid anew at once.
+        let next = self.without.as_ref().map(|without| without.next_request);
+        let set = match next.filter(|next| next.is_compacted_again()) {
+            Some(_) => " --set compaction.auto.enabled=false",
+            None => "",
+        };
+        row("to go on", format!("undertext run --resume {name}{set}{task}"))
     }
 }

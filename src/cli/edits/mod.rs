@@ -85,13 +85,24 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    fn new(view: &View, size: Size) -> Self {
+    /// Of a change that does this to it.
+    pub(crate) fn new(view: &View, size: Size) -> Self {
         Self {
             before: size.before,
             after: size.after,
             trigger: view.setup().map(brief::trigger),
             compacted_again: edits::compacted_again(view, size).is_some(),
         }
+    }
+
+    /// What it took before the change, in tokens.
+    pub(crate) fn before(self) -> u64 {
+        self.before
+    }
+
+    /// Whether it is compacted again before it is sent.
+    pub(crate) fn is_compacted_again(self) -> bool {
+        self.compacted_again
     }
 
     /// Prints it, and warns if what was uncovered does not stay so.
@@ -102,7 +113,7 @@ impl Next {
     }
 
     /// Says that the change may not last.
-    fn warn(self, term: &mut Term) -> io::Result<()> {
+    pub(crate) fn warn(self, term: &mut Term) -> io::Result<()> {
         let Some(trigger) = self.trigger.filter(|_| self.compacted_again) else {
             return Ok(());
         };

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 pub use expand::{ExpandError, Expansion, expand};
 pub use pin::{ParseTargetError, PinError, Pinning, Target, Unread, pin, unpin};
-pub use retract::{ParseWhichError, RetractError, Retraction, Uncovered, Which, retract};
+pub use retract::{
+    ParseWhichError, RetractError, Retraction, Uncovered, Which, retract, retract_each,
+};
 
 use crate::id::{CallId, EntryId};
 use crate::overlay::Size;

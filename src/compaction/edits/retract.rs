@@ -181,6 +181,28 @@ pub fn retract(view: &View, which: Which) -> Result<Retraction, RetractError> {
     })
 }
 
+/// The overlays to take back one after the other, as one change, and what comes of it: the last pass
+/// twice is the last two.
+pub fn retract_each(view: &View, each: &[Which]) -> Result<Retraction, RetractError> {
+    let mut all = BTreeSet::new();
+    let mut left = view.clone();
+    for which in each {
+        if matches!(which, Which::Overlay(overlay) if all.contains(overlay)) {
+            continue;
+        }
+        let found = overlays(&left, *which)?;
+        left = tried(&left, event_of(&found));
+        all.extend(found);
+    }
+    let overlays: Vec<EntryId> = all.into_iter().collect();
+    let after = tried(view, event_of(&overlays));
+    Ok(Retraction {
+        size: size(view, &after),
+        uncovers: uncovered(view, &after, &overlays),
+        overlays,
+    })
+}
+
 /// The overlays that are meant, oldest first: at least one, and all of them stand.
 fn overlays(view: &View, which: Which) -> Result<Vec<EntryId>, RetractError> {
     let standing = view.overlays();

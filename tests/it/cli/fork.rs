@@ -110,6 +110,89 @@ fn a_run_is_forked() {
     assert_eq!(halves.count(), 0);
 }
 
+/// The model can be asked as if an overlay had not been laid.
+#[test]
+fn a_fork_does_without_overlays() {
+    let place = Place::new();
+    write(&place, &compacted());
+    let told = told(
+        &place,
+        &[
+            "fork 7c31d0f2 --at r4 --without e14",
+            "fork 7c31d0f2 --at r4 --without last --name again --json",
+            "fork 7c31d0f2 --without last --without last",
+            "fork 7c31d0f2 --at r5 --without all --compact=light",
+            "fork 7c31d0f2 --at r3 --without e14",
+            "fork 7c31d0f2 --at r3 --without last",
+            "fork 7c31d0f2 --at r4 --without e13",
+            "fork 7c31d0f2 --without nothing",
+        ],
+    );
+    let undo = regex::Regex::new("undo [0-9a-f]{8}").unwrap();
+    let told = undo.replace_all(&told, "undo RUN");
+    insta::assert_snapshot!(told, @r#"
+    $ fork 7c31d0f2 --at r4 --without e14
+    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+      forked from      7c31d0f2 at e17, after 4 rounds
+      without          e14, taken back by e18
+      next request     360 → 2,270 tokens, 37 % of 6,000
+      to go on         undertext run --resume RUN
+
+    $ fork 7c31d0f2 --at r4 --without last --name again --json
+    {"run":"UUID","transcript":"/home/.local/state/undertext/transcripts/UUID.jsonl","parent":{"run":"UUID","entry":17},"rounds":4,"blobs":0,"without":{"entry":18,"overlays":[14],"next_request":{"before":360,"after":2270,"trigger":6000,"compacted_again":false}}}
+
+    $ fork 7c31d0f2 --without last --without last
+    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+      forked from      7c31d0f2 at e26, after 5 rounds
+      without          e18 e19 e22, taken back by e27
+      next request     266 → 385 tokens, 6 % of 6,000
+      to go on         undertext run --resume RUN "TASK"
+
+    $ fork 7c31d0f2 --at r5 --without all --compact=light
+    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+      forked from      7c31d0f2 at e25, after 5 rounds
+      without          e14 e18 e19 e22, taken back by e26
+      next request     266 → 2,295 tokens, 38 % of 6,000
+      to go on         undertext run --resume RUN "TASK"
+    run RUN: 2,295 → 2,282 tokens, 0 % less
+    rounds 1–2 reasoning stripped · 3–5 kept
+
+      e27 strip-reasoning  2,295 → 2,282  2 blocks of reasoning in rounds 1 to 2
+
+    to undo: undertext undo RUN
+
+    $ fork 7c31d0f2 --at r3 --without e14
+    undertext: e14 is not in the fork, which ends at e13: there it has not been laid; name a later --at, or leave out --without
+
+    exit 2
+
+    $ fork 7c31d0f2 --at r3 --without last
+    undertext: in the fork, which ends at e13, there is nothing to take back: no overlay was ever laid
+
+    exit 2
+
+    $ fork 7c31d0f2 --at r4 --without e13
+    undertext: in the fork, which ends at e17, e13 is a result, no overlay; the nearest is e14
+
+    exit 2
+
+    $ fork 7c31d0f2 --without nothing
+    undertext: invalid value 'nothing' for '--without <OVERLAY>': `nothing` names no overlay; use e210, last or all
+
+    exit 2
+    "#);
+    // The same entries, and one more.
+    let parent = fs::read_to_string(place.path(KEPT).join(format!("{RUN}.jsonl"))).unwrap();
+    let fork = fs::read_to_string(&place.transcripts()[1]).unwrap();
+    let (taken, more) = fork.trim_end().rsplit_once('\n').unwrap();
+    assert!(
+        more.contains(r#""type":"retract","overlays":[14],"origin":"user""#),
+        "{more}"
+    );
+    let taken = taken.split_once('\n').unwrap().1;
+    assert!(parent.contains(taken), "{taken}");
+}
+
 /// The lines of a transcript behind its first.
 fn behind_the_first(bytes: &[u8]) -> &str {
     let text = std::str::from_utf8(bytes).unwrap();
