@@ -12,6 +12,7 @@ mod directory;
 mod blobs;
 mod clock;
 mod file;
+mod follow;
 pub mod fork;
 mod journal;
 mod lock;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
+pub use follow::{Follow, FollowError};
 pub use memory::{Failure, MemoryStorage};
 pub use storage::{Durability, Storage};
 

@@ -160,6 +160,27 @@ pub struct Reader<R> {
     held: Option<Held>,
     ready: std::collections::VecDeque<Item>,
     done: bool,
+    /// What was read of a line that is not finished; only where the file still grows.
+    begun: Option<Begun>,
+}
+
+/// The beginning of a line.
+#[derive(Debug)]
+struct Begun {
+    offset: u64,
+    bytes: Vec<u8>,
+    /// Nothing of it was too long to keep.
+    whole: bool,
+}
+
+impl Begun {
+    fn at(offset: u64) -> Self {
+        Self {
+            offset,
+            bytes: Vec::new(),
+            whole: true,
+        }
+    }
 }
 
 /// Neighbouring lines that are no entries.
@@ -181,26 +202,55 @@ impl<R: BufRead> Reader<R> {
             held: None,
             ready: std::collections::VecDeque::new(),
             done: false,
+            begun: None,
         }
+    }
+
+    /// Reads a file that may still grow: at its end there is no item, and later perhaps one again. A
+    /// last line that is not finished waits, and so does the judgement of lines before it that are no
+    /// entries.
+    pub fn growing(inner: R) -> Self {
+        Self {
+            begun: Some(Begun::at(0)),
+            ..Self::new(inner)
+        }
+    }
+
+    /// How many bytes were read.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The next item, or `None` at the end of the file.
     pub fn read(&mut self) -> io::Result<Option<Item>> {
-        while self.ready.is_empty() && !self.done {
-            self.read_line()?;
+        let mut waits = false;
+        while self.ready.is_empty() && !self.done && !waits {
+            waits = self.read_line()?;
         }
         Ok(self.ready.pop_front())
     }
 
-    fn read_line(&mut self) -> io::Result<()> {
-        let offset = self.offset;
-        let mut bytes = Vec::new();
-        let whole = self.take_line(&mut bytes)?;
-        let finished = bytes.last() == Some(&b'\n');
+    /// Whether the line is not finished and waits for its end.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let grows = self.begun.is_some();
+        let begun = self.begun.take();
+        let mut begun = begun.unwrap_or_else(|| Begun::at(self.offset));
+        begun.whole &= self.take_line(&mut begun.bytes)?;
+        let finished = begun.bytes.last() == Some(&b'\n');
+        if grows && !finished {
+            self.begun = Some(begun);
+            return Ok(true);
+        }
+        self.begun = grows.then(|| Begun::at(self.offset));
+        let Begun {
+            offset,
+            mut bytes,
+            whole,
+        } = begun;
         if bytes.is_empty() {
             self.done = true;
             self.end(None);
-            return Ok(());
+            return Ok(false);
         }
         self.line += 1;
         if finished {
@@ -220,7 +270,7 @@ impl<R: BufRead> Reader<R> {
                 self.end(Some(()));
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Reads up to and including the next line end. `false` if the line was too long to keep.
