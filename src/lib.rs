@@ -118,5 +118,6 @@ pub mod replay;
 pub mod rerun;
 pub mod import;
 pub mod lab;
+pub mod page;
 #[cfg(feature = "cli")]
 pub mod config;

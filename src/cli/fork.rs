@@ -344,6 +344,9 @@ impl Made {
             Some(_) => " --set compaction.auto.enabled=false",
             None => "",
         };
-        row("to go on", format!("undertext run --resume {name}{set}{task}"))
+        row(
+            "to go on",
+            format!("undertext run --resume {name}{set}{task}"),
+        )
     }
 }

@@ -38,6 +38,7 @@ mod compacted;
 pub(crate) mod print;
 pub(crate) mod replay;
 pub(crate) mod rerun;
+pub(crate) mod page;
 pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod import;
@@ -62,6 +63,7 @@ use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::fork::ForkArgs;
 use crate::cli::import::ImportArgs;
 use crate::cli::lab::LabArgs;
+use crate::cli::page::PageArgs;
 use crate::cli::place::Place;
 pub(crate) use crate::cli::process::Process;
 use crate::cli::rerun::RerunArgs;
@@ -92,6 +94,7 @@ Look:
   show         See one run at a glance
   print        Read a run from its beginning
   replay       Rebuild what was sent, round by round, and verify it
+  page         Look at a run in a browser, and lift its layers one by one
 
 Change, nothing is ever deleted:
   compact      Hide parts of a run from the model, or sum them up
@@ -134,6 +137,8 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// Look at a run in a browser, and lift its layers one by one
+    Page(PageArgs),
     /// Hide parts of a run from the model, or sum them up
     #[command(visible_aliases = ["summarize", "compress"])]
     Compact(Box<CompactArgs>),

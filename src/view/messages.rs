@@ -200,7 +200,8 @@ impl View {
         }
     }
 
-    fn summary_text(&self, id: EntryId) -> Option<String> {
+    /// The message that a summary reads as.
+    pub(crate) fn summary_text(&self, id: EntryId) -> Option<String> {
         let Layer::Summary(summary) = &self.overlay(id)?.layer else {
             return None;
         };
@@ -218,7 +219,7 @@ impl View {
     }
 
     /// What a summary carries, as one text; `None` if nothing of it exists.
-    pub(super) fn carry_text(&self, id: EntryId, carry: &Carry) -> Option<String> {
+    pub(crate) fn carry_text(&self, id: EntryId, carry: &Carry) -> Option<String> {
         let mut parts = vec![words::CARRIED.to_owned()];
         let before = |entry: &EntryId| {
             // A result speaks for its call, which must have been there as well.

@@ -8,6 +8,7 @@
 
 mod aging;
 mod bands;
+mod beneath;
 mod corrected;
 mod estimates;
 mod item;

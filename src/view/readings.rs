@@ -102,6 +102,12 @@ impl View {
         pieces.filter_map(|piece| self.traced(piece)).collect()
     }
 
+    /// The same without the first messages.
+    pub(crate) fn readings_from(&self, first: usize) -> Vec<Reading<'_>> {
+        let pieces = self.pieces.list().iter().skip(first);
+        pieces.filter_map(|piece| self.traced(piece)).collect()
+    }
+
     fn traced(&self, piece: &Piece) -> Option<Reading<'_>> {
         let item = self.items.get(piece.item)?;
         let entry = item.entry;

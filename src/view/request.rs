@@ -159,7 +159,7 @@ impl View {
         merges.then(|| Chars::of(&rendered(&Head::of(setup), self.messages())))
     }
 
-    fn summary_messages(&self, ask: &Summarize) -> Vec<Message<'_>> {
+    pub(super) fn summary_messages(&self, ask: &Summarize) -> Vec<Message<'_>> {
         let clip = usize::try_from(ask.clip).unwrap_or(usize::MAX);
         let mut messages = Vec::new();
         // The task is not in the span; without it nobody could say what matters.
@@ -181,7 +181,7 @@ impl View {
         messages
     }
 
-    fn combine_messages(&self, ask: &Combine) -> Vec<Message<'_>> {
+    pub(super) fn combine_messages(&self, ask: &Combine) -> Vec<Message<'_>> {
         let texts: Vec<&str> = ask
             .of
             .iter()
