@@ -5,12 +5,13 @@
 
 use serde_json::{Value, json};
 
-use crate::exchange::{Status, Usage};
+use crate::exchange::{Ending, Status, Usage};
 use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, take_text, text};
-use crate::import::pen::Pen;
+use crate::import::pen::{Compaction, Mark, Pen};
 use crate::import::source::Source;
+use crate::overlay::Origin;
 use crate::transcript::Speaker;
 
 /// How deep trajectories of sub-agents are followed.
@@ -30,13 +31,18 @@ fn trajectory(mut run: Value, pens: &mut Vec<Pen>, depth: u32) {
     let ids = [&run["trajectory_id"], &run["session_id"]];
     let id = ids.into_iter().find_map(Value::as_str).unwrap_or_default();
     let (name, version) = (string(&agent["name"]), string(&agent["version"]));
-    pen.run("", format!("{name} {version}").trim(), id);
+    let ours = &run["extra"]["undertext"];
+    let workspace = string(&ours["workspace"]);
+    pen.run(workspace, format!("{name} {version}").trim(), id);
     pen.model(model(&agent), None);
     fields::tools(&mut pen, &take_list(&mut agent, "tool_definitions"));
 
-    let mut spoken = false;
-    for step in take_list(&mut run, "steps") {
-        self::step(&mut pen, step, &mut spoken);
+    let mut told = Told {
+        is_ours: ours.is_object(),
+        ..Told::default()
+    };
+    for (number, step) in take_list(&mut run, "steps").into_iter().enumerate() {
+        told.step(&mut pen, &number.to_string(), step);
     }
     fields::cost(&mut pen, &run["final_metrics"]["total_cost_usd"]);
     for beside in ["notes", "continued_trajectory_ref"] {
@@ -62,39 +68,111 @@ fn model(value: &Value) -> &str {
         .unwrap_or_default()
 }
 
-fn step(pen: &mut Pen, mut step: Value, spoken: &mut bool) {
-    pen.at(fields::moment(&step["timestamp"]));
-    let key = step["step_id"].to_string();
-    let message = text(fields::take(&mut step, "message"));
-    let calls = take_list(&mut step, "tool_calls");
-    let results = results(&mut step);
-    let source = take_text(&mut step, "source");
-    match source.as_str() {
-        "agent" => {
-            pen.model(model(&step), None);
-            pen.over();
-            pen.mused(Some(&key), take_text(&mut step, "reasoning_content"));
-            pen.said(Some(&key), &message);
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    /// Whether this program wrote the trajectory, and so says more of each step.
+    is_ours: bool,
+    /// Whether anything has happened.
+    begun: bool,
+    /// Where steps stand, by the entries that they come from.
+    marks: Vec<(u64, Mark)>,
+}
+
+impl Told {
+    fn step(&mut self, pen: &mut Pen, key: &str, mut step: Value) {
+        pen.at(fields::moment(&step["timestamp"]));
+        let message = text(fields::take(&mut step, "message"));
+        let results = results(&mut step);
+        let extra = fields::take(&mut step, "extra");
+        let ours = &extra["undertext"];
+        if let Some(entry) = ours["entry"].as_u64() {
+            self.marks.push((entry, pen.mark()));
         }
-        "user" => pen.typed(message, Vec::new()),
-        _ if *spoken || !results.is_empty() => pen.user(Speaker::Runtime, message, Vec::new()),
-        _ => pen.instructions(&message),
+        let mut calls = Vec::new();
+        match string(&step["source"]) {
+            "agent" => calls = agent(pen, key, &message, step, ours),
+            "user" => match string(&ours["origin"]) {
+                "runtime" => pen.user(Speaker::Runtime, message, Vec::new()),
+                "hook" => pen.user(Speaker::Hook, message, Vec::new()),
+                _ => pen.typed(message, Vec::new()),
+            },
+            _ if extra["context_management"].is_object() => {
+                return self.managed(pen, message, results, &extra);
+            }
+            // Other overlays of ours are told in words.
+            _ if !ours["overlay"].is_null() || !ours["retract"].is_null() => pen.note(message),
+            _ if self.is_ours => pen.instructions(&message),
+            _ if self.begun || !results.is_empty() => {
+                self.begun = true;
+                pen.user(Speaker::Runtime, message, Vec::new());
+            }
+            _ => return pen.instructions(&message),
+        }
+        self.begun = true;
+        for result in results {
+            answer(pen, result, &calls);
+        }
     }
-    *spoken |= source != "system" || !results.is_empty();
+
+    /// The context was changed: where it was replaced, what was observed stands for it, or what the
+    /// step says.
+    fn managed(&self, pen: &mut Pen, message: String, results: Vec<Value>, extra: &Value) {
+        let managed = &extra["context_management"];
+        let observed = results.into_iter();
+        let observed = observed.map(|mut result| text(fields::take(&mut result, "content")));
+        let observed: Vec<String> = observed.filter(|text| !text.is_empty()).collect();
+        let is_replaced = matches!(string(&managed["boundary"]), "" | "replace");
+        if managed["type"] != "compaction" || !is_replaced {
+            pen.note(format!("{managed}: {message}\n{}", observed.join("\n")));
+            return;
+        }
+        let text = if observed.is_empty() {
+            message
+        } else {
+            observed.join("\n")
+        };
+        let span = extra["undertext"]["span"][1].as_u64();
+        let keeps = span.and_then(|last| self.marks.iter().find(|(entry, _)| *entry > last));
+        pen.compacted(Compaction {
+            text,
+            origin: Origin::Auto,
+            reason: managed.to_string(),
+            keeps: keeps.map(|(_, mark)| *mark),
+            again: Vec::new(),
+        });
+    }
+}
+
+/// A response; returns the ids of its calls.
+fn agent(pen: &mut Pen, key: &str, message: &str, mut step: Value, ours: &Value) -> Vec<String> {
+    pen.model(model(&step), None);
+    pen.mused(Some(key), take_text(&mut step, "reasoning_content"));
+    pen.said(Some(key), message);
     let mut ids = Vec::new();
-    for mut call in calls {
+    for mut call in take_list(&mut step, "tool_calls") {
         let name = take_text(&mut call, "function_name");
+        // What is no object stands beside, as it was received.
+        let beside = call["extra"]["undertext"]["arguments"].as_str();
+        let beside = beside.map(str::to_owned);
         let arguments = fields::arguments(fields::take(&mut call, "arguments"));
         let id = take_text(&mut call, "tool_call_id");
-        pen.called(Some(&key), &id, &name, arguments);
+        pen.called(Some(key), &id, &name, beside.unwrap_or(arguments));
         ids.push(id);
     }
     if let Some(usage) = counted(&step["metrics"]) {
-        pen.usage(Some(&key), usage);
+        pen.usage(Some(key), usage);
     }
-    for result in results {
-        answer(pen, result, &ids);
+    let ending = match string(&ours["ending"]) {
+        "cut" => Some(Ending::Cut),
+        "filtered" => Some(Ending::Filtered),
+        "refused" => Some(Ending::Refused),
+        _ => None,
+    };
+    if let Some(ending) = ending {
+        pen.ending(Some(key), ending, None);
     }
+    ids
 }
 
 /// What was observed in a step.
@@ -113,18 +191,23 @@ fn results(step: &mut Value) -> Vec<Value> {
     }
 }
 
-/// A result: of the call that it names, or of the only one; else it was told to the model as it is.
+/// A result: of the call that it names, or of the step's only one; else it was told to the model as
+/// it is.
 fn answer(pen: &mut Pen, mut result: Value, calls: &[String]) {
     let inner = fields::take(&mut result, "subagent_trajectory_ref");
     if !inner.is_null() {
         pen.note(format!("the run of a sub-agent: {inner}"));
     }
-    let status = match result["is_error"]
-        .as_bool()
-        .or(result["extra"]["is_error"].as_bool())
-    {
-        Some(true) => Status::Error,
-        Some(false) | None => Status::Ok,
+    let extra = &result["extra"];
+    let failed = [&result["is_error"], &extra["is_error"]];
+    let status = match string(&extra["undertext"]["status"]) {
+        "denied" => Status::Denied,
+        "timeout" => Status::Timeout,
+        "interrupted" => Status::Interrupted,
+        "cancelled" => Status::Cancelled,
+        "error" => Status::Error,
+        _ if failed.into_iter().any(|failed| *failed == true) => Status::Error,
+        _ => Status::Ok,
     };
     let content = text(fields::take(&mut result, "content"));
     match (result["source_call_id"].as_str(), calls) {
@@ -137,10 +220,14 @@ fn answer(pen: &mut Pen, mut result: Value, calls: &[String]) {
 /// What was counted; what is read from a cache is part of what is read.
 fn counted(metrics: &Value) -> Option<Usage> {
     let extra = &metrics["extra"];
+    let written = [
+        &extra["cache_write_tokens"],
+        &extra["cache_creation_input_tokens"],
+    ];
     let found = Usage {
         input: metrics["prompt_tokens"].as_u64(),
         cached: metrics["cached_tokens"].as_u64(),
-        cache_write: extra["cache_creation_input_tokens"].as_u64(),
+        cache_write: written.into_iter().find_map(Value::as_u64),
         output: metrics["completion_tokens"].as_u64(),
         reasoning: extra["reasoning_tokens"].as_u64(),
     };
@@ -149,7 +236,8 @@ fn counted(metrics: &Value) -> Option<Usage> {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     #[test]
     fn results_find_the_calls_of_their_step() {
@@ -171,6 +259,7 @@ mod tests {
                  "observation":{"results":[{"content":"c","subagent_trajectory_ref":[{"trajectory_id":"inner"}]}]}},
                 {"step_id":5,"source":"system","message":"Checked.","observation":{"results":[{"content":{"passed":false}}]}},
                 {"step_id":6,"source":"agent","message":"Done."}]}"#;
+        survives("a.json", Format::Atif, recording);
         insta::assert_snapshot!(told("a.json", recording), @r#"
         run atif a 1.2 session "s"
         setup m "You act." run={"type":"object"}
@@ -201,6 +290,7 @@ mod tests {
             {"step_id":2,"source":"system","message":"Results","observation":{"results":[{"content":"x"}]}},
             {"step_id":3,"source":"system","message":"Chosen."},
             {"step_id":4,"source":"agent","message":"Split."}]}"#;
+        survives("a.json", Format::Atif, recording);
         insta::assert_snapshot!(told("a.json", recording), @r#"
         run atif
         setup unknown "Started."
@@ -208,6 +298,40 @@ mod tests {
         Runtime "x"
         Runtime "Chosen."
         Complete "Split."
+        "#);
+    }
+
+    #[test]
+    fn a_replaced_context_is_a_summary_and_what_we_wrote_is_understood() {
+        let recording = r#"{"schema_version":"ATIF-v1.7","session_id":"s","agent":{"name":"undertext","version":"0.1.0"},
+            "extra":{"undertext":{"workspace":"/w"}},"steps":[
+            {"step_id":1,"source":"user","message":"Fix it.","extra":{"undertext":{"entry":3,"origin":"task"}}},
+            {"step_id":2,"source":"agent","message":"Half done.","extra":{"undertext":{"entry":5,"ending":"cut"}},
+             "tool_calls":[{"tool_call_id":"5.1","function_name":"run","arguments":{},"extra":{"undertext":{"arguments":"{\"cut"}}}],
+             "observation":{"results":[{"source_call_id":"5.1","content":"no","extra":{"undertext":{"status":"denied"}}}]},
+             "metrics":{"prompt_tokens":9,"extra":{"cache_write_tokens":4}}},
+            {"step_id":3,"source":"user","message":"Near the limit.","extra":{"undertext":{"entry":8,"origin":"runtime"}}},
+            {"step_id":4,"source":"system","message":"Half was done.","extra":{"context_management":{"type":"compaction","boundary":"replace"},"undertext":{"entry":9,"span":[3,7]}}},
+            {"step_id":5,"source":"system","message":"e8: stub","extra":{"undertext":{"entry":10,"overlay":"e10"}}},
+            {"step_id":6,"source":"system","message":"You act."},
+            {"step_id":7,"source":"agent","message":"Done."},
+            {"step_id":8,"source":"system","message":"Summarized","extra":{"context_management":{"type":"compaction","boundary":"replace"}},"observation":{"results":[{"content":"All was done."}]}},
+            {"step_id":9,"source":"system","message":"Pruned","extra":{"context_management":{"type":"pruning","boundary":"truncate"}}}
+            ]}"#;
+        survives("a.json", Format::Atif, recording);
+        insta::assert_snapshot!(told("a.json", recording), @r#"
+        run atif undertext 0.1.0 in "/w" session "s"
+        setup unknown ""
+        Task "Fix it."
+        Cut "Half done." 5.1:run{"cut (9 - 4 - -)
+          result 5.1 denied "no"
+        Runtime "Near the limit."
+        Auto e3–e6 "Half was done."
+        note "e8: stub"
+        setup unknown "You act."
+        Complete "Done."
+        Auto e3–e12 "All was done."
+        note "{\"type\":\"pruning\",\"boundary\":\"truncate\"}: Pruned\n"
         "#);
     }
 }

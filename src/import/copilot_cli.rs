@@ -290,13 +290,16 @@ fn counted(data: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     fn check(events: &[(&str, &str)]) -> String {
         let lines = events.iter().map(|(kind, data)| {
             format!(r#"{{"type":"{kind}","data":{data},"id":"x","parentId":null}}"#)
         });
-        told("events.jsonl", &lines.collect::<Vec<_>>().join("\n"))
+        let recording = lines.collect::<Vec<_>>().join("\n");
+        survives("events.jsonl", Format::CopilotCli, &recording);
+        told("events.jsonl", &recording)
     }
 
     #[test]

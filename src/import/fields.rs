@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::exchange::{Ending, Reasoning, Usage};
+use crate::exchange::{Ending, Usage};
 use crate::import::Unread;
 use crate::import::lines::{string, take_list, take_text};
 use crate::import::pen::Pen;
@@ -94,7 +94,7 @@ pub(super) fn response(pen: &mut Pen, key: &str, response: &Value) {
     pen.provider_request(Some(key), string(&response["id"]));
 }
 
-/// Tells the reasoning beside a message: its text where there is one, else the opaque blocks.
+/// Tells the reasoning beside a message, as far as it can be read.
 pub(super) fn reasoning(pen: &mut Pen, key: &str, message: &mut Value) {
     let text = take_text(message, "reasoning_content");
     let blocks = take_list(message, "thinking_blocks");
@@ -103,12 +103,7 @@ pub(super) fn reasoning(pen: &mut Pen, key: &str, message: &mut Value) {
         return;
     }
     for mut block in blocks {
-        match take_text(&mut block, "thinking") {
-            text if text.is_empty() => {
-                pen.thought(Some(key), Reasoning::raw(block.to_string()));
-            }
-            text => pen.mused(Some(key), text),
-        }
+        pen.mused(Some(key), take_text(&mut block, "thinking"));
     }
 }
 

@@ -173,7 +173,8 @@ fn counted(tokens: &Value) -> Option<Usage> {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     #[test]
     fn a_result_stands_beside_its_call() {
@@ -189,6 +190,7 @@ mod tests {
                 {"id":"c4","name":"rm","args":{},"status":"cancelled"},
                 {"id":"c5","name":"rm","args":{},"status":"executing"}]},
             {"id":"4","type":"gemini","content":"Done.","model":"g"}]}"#;
+        survives("session-1.json", Format::GeminiCli, recording);
         insta::assert_snapshot!(told("session-1.json", recording), @r#"
         run gemini-cli session "s"
         setup g ""
@@ -219,6 +221,7 @@ mod tests {
             "{\"torn",
             r#"{"odd":1}"#,
         ];
+        survives("session-1.jsonl", Format::GeminiCli, &recording.join("\n"));
         insta::assert_snapshot!(told("session-1.jsonl", &recording.join("\n")), @r#"
         run gemini-cli in "/w" session "s" skipped "2"
         note "2 messages were taken back and are left out"

@@ -12,7 +12,7 @@ use serde_json::Value;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::exchange::{Reasoning, Status, Usage};
+use crate::exchange::{Status, Usage};
 use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, take_text, text};
@@ -225,12 +225,7 @@ fn said(pen: &mut Pen, key: &str, content: Value) {
         } else {
             "reasoning"
         };
-        let readable = take_text(&mut part, readable);
-        if readable.is_empty() {
-            pen.thought(Some(key), Reasoning::raw(part.to_string()));
-        } else {
-            pen.mused(Some(key), readable);
-        }
+        pen.mused(Some(key), take_text(&mut part, readable));
     }
 }
 
@@ -274,7 +269,8 @@ mod tests {
 
     use zip::write::{SimpleFileOptions, ZipWriter};
 
-    use crate::import::told::{told, told_bytes};
+    use crate::import::Format;
+    use crate::import::told::{survives, told, told_bytes};
 
     const SAMPLE: &str = r#"{"id":"one","epoch":1,"attachments":{"h1":"Fix it.","h2":"all the output"},
         "messages":[
@@ -322,7 +318,7 @@ mod tests {
         run inspect 0.3 session "t one 1"
         setup m "You act." bash={"type":"object"}
         Task "Fix it."
-        Complete "Look." thought "Hm." raw {"type":"reasoning","reasoning":"opaque","redacted":true} c1:bash{"cmd":"ls"} c2:bash{"cmd":"w"} (1116 1104 4 221 107)
+        Complete "Look." thought "Hm." c1:bash{"cmd":"ls"} c2:bash{"cmd":"w"} (1116 1104 4 221 107)
           result 5.1 ok "all the output"
           result 5.2 timeout "too slow"
         Runtime "[usage] 1,333"
@@ -330,8 +326,13 @@ mod tests {
         note "the sample failed: out of time"
         "#);
         let inner = HEADER.strip_suffix('}').unwrap();
-        let json = format!("{inner},\"samples\":[{SAMPLE},{SAMPLE}]}}");
+        let json = format!("{inner},\"samples\":[{SAMPLE},{SAMPLE}]}}").replace('\n', "");
         assert_eq!(told("a.json", &json), log.repeat(2));
+        survives(
+            "a.json",
+            Format::Inspect,
+            &json.replace(&format!(",{SAMPLE}"), ""),
+        );
         // Without its header the log is one that was not finished.
         let torn = told_bytes("a.eval", &zipped(&members[1..]));
         assert_eq!(torn.lines().count(), log.lines().count());

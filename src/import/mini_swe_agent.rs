@@ -7,7 +7,7 @@ use std::mem;
 
 use serde_json::{Value, json};
 
-use crate::exchange::{Reasoning, Status};
+use crate::exchange::Status;
 use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, take_text, text};
@@ -115,7 +115,7 @@ fn item(pen: &mut Pen, key: &str, mut item: Value, extra: &Value) {
     }
     for mut part in parts {
         match string(&part["type"]) {
-            "reasoning" => pen.thought(Some(key), Reasoning::raw(part.to_string())),
+            "reasoning" => pen.mused(Some(key), text(fields::take(&mut part, "summary"))),
             "function_call" => {
                 let (id, name) = (
                     take_text(&mut part, "call_id"),
@@ -176,7 +176,8 @@ fn status(content: &str, extra: &Value) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     #[test]
     fn a_fenced_command_is_a_call_and_the_next_message_its_result() {
@@ -191,6 +192,7 @@ mod tests {
             {"role":"user","content":"The last command <command>sleep 9</command> timed out and has been killed."},
             {"role":"assistant","content":"```python\nprint()\n```"}
         ]"#;
+        survives("a.traj.json", Format::MiniSweAgent, recording);
         insta::assert_snapshot!(told("a.traj.json", recording), @r#"
         run mini-swe-agent
         setup unknown "One block.\n```bash\nx\n```"
@@ -224,13 +226,14 @@ mod tests {
                 {"role":"tool","tool_call_id":"a","content":"late","extra":{"returncode":-1,"exception_type":"TimeoutExpired"}},
                 {"role":"user","content":"Tool call error"},
                 {"object":"response","output":[
-                    {"type":"reasoning","id":"rs"},
+                    {"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"Enough."}]},
                     {"type":"message","content":[{"type":"output_text","text":"Done."}]},
                     {"type":"function_call","call_id":"c","name":"bash","arguments":"{}"}]},
                 {"type":"function_call_output","call_id":"c","output":"<returncode>0</returncode>","extra":{}},
                 {"role":"exit","content":"the patch","extra":{"exit_status":"Submitted"}},
                 {"role":"prophet","content":"?"}
             ]}"#;
+        survives("a.traj.json", Format::MiniSweAgent, recording);
         insta::assert_snapshot!(told("a.traj.json", recording), @r#"
         run mini-swe-agent 2.2.7 in "/testbed" session "task-1"
         setup m "You fix."
@@ -239,7 +242,7 @@ mod tests {
           result 5.1 timeout "late"
           result 5.2 error "no"
         Runtime "Tool call error"
-        Complete "Done." raw {"type":"reasoning","id":"rs"} c:bash{}
+        Complete "Done." thought "Enough." c:bash{}
           result 10.1 ok "<returncode>0</returncode>"
         note "exit: Submitted\nthe patch"
         note "prophet: ?"

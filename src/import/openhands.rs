@@ -287,7 +287,8 @@ fn recalled(pen: &mut Pen, extras: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     #[test]
     fn a_response_is_told_once_and_results_follow_their_cause() {
@@ -313,6 +314,7 @@ mod tests {
             "{{\"instance_id\":\"i\",\"metadata\":{{\"llm_config\":{{\"model\":\"m\"}}}},\"error\":\"stuck\",\"metrics\":{{\"accumulated_cost\":0.5}},\"history\":[{}]}}\n{{\"torn",
             events.join(",").replace('\n', "")
         );
+        survives("output.jsonl", Format::OpenHands, &recording);
         insta::assert_snapshot!(told("output.jsonl", &recording), @r#"
         run openhands 0.35.0 in "/w" session "i" skipped "1"
         setup m "You act." think={"type":"object"}
@@ -337,6 +339,7 @@ mod tests {
             "\n",
             r#"{"instance_id":"j","instruction":"Fix that.","metadata":{},"history":[{"action":"message","content":"Fix that."},{"action":"run_ipython","code":"1","thought":""},{"observation":"run_ipython","content":"1"},{"observation":"run","content":"more"},{"action":"message","content":"It is 1."},{"action":"message","content":"Go on."},{"action":"finish","thought":"Bye."}]}"#,
         );
+        survives("output.jsonl", Format::OpenHands, recording);
         insta::assert_snapshot!(told("output.jsonl", recording), @r#"
         run openhands session "i"
         setup unknown ""

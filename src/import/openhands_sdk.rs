@@ -223,7 +223,7 @@ mod tests {
         Complete "Two." thought "Hm." c1:terminal{"command": "ls"} c2:finish{}
           result 6.1 error "a"
           result 6.2 denied "no"
-        Complete "Why?" raw {"type":"redacted_thinking","data":"d"}
+        Complete "Why?"
         FollowUp "Go on."
         Auto e3–e8 "It began."
         note "LLMError: gone"

@@ -144,7 +144,8 @@ fn status(content: &str) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::told::told;
+    use crate::import::Format;
+    use crate::import::told::{survives, told};
 
     #[test]
     fn a_text_holds_its_command_and_the_last_output_is_found() {
@@ -165,6 +166,7 @@ mod tests {
                 {"role":"user","content":"Your output could not be parsed."},
                 {"role":"assistant","content":"Bye.\n<command>\nsubmit\n</command>","thought":"Bye.","action":"submit"}
             ]}"#;
+        survives("a.traj", Format::SweAgent, recording);
         insta::assert_snapshot!(told("a.traj", recording), @r#"
         run swe-agent in "/repo"
         setup unknown "You edit."
@@ -196,11 +198,12 @@ mod tests {
                 {"role":"tool","content":"made","tool_call_ids":["c1"]}]},
             {"history":[{"role":"user","content":"Again."},{"role":"assistant","content":"No."}]}
         ]}"#;
+        survives("a.traj", Format::SweAgent, recording);
         insta::assert_snapshot!(told("a.traj", recording), @r#"
         run swe-agent 1.1.0 in "/repo" session "p"
         setup m ""
         Task "Fix it."
-        Complete "Go." thought "Hm." raw {"type":"redacted_thinking","data":"d"} c1:create{"filename":"a"}
+        Complete "Go." thought "Hm." c1:create{"filename":"a"}
           result 5.1 ok "made"
         note "the agent counted a cost of 1.5 USD"
         run swe-agent

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::exchange::{Reasoning, Response, Usage};
-use crate::import::{ImportError, Imported, read, read_bytes};
+use crate::import::{Format, ImportError, Imported, read, read_bytes};
 use crate::overlay::Layer;
 use crate::transcript::{Event, Note, User};
 
@@ -21,6 +23,58 @@ pub(super) fn told_bytes(name: &str, recording: &[u8]) -> String {
 /// The same for a directory that counts as one recording.
 pub(super) fn told_directory(directory: &Path) -> String {
     all(read(directory, None))
+}
+
+/// Reads a recording again and again, each time with another value in one place: whatever stands
+/// there, nothing panics.
+pub(super) fn survives(name: &str, format: Format, recording: &str) {
+    let is_one = serde_json::from_str::<Value>(recording).is_ok();
+    let lines: Vec<&str> = if is_one {
+        vec![recording]
+    } else {
+        recording.lines().collect()
+    };
+    for (number, line) in lines.iter().enumerate() {
+        let Ok(whole) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let mut found = vec![String::new()];
+        places(&whole, "", &mut found);
+        let others = ["null", "\"x\"", "1e300", "[[{}]]"];
+        for (place, at) in found.iter().zip(0..) {
+            for other in [others[at % 4], others[(at + 1) % 4]] {
+                let mut changed = whole.clone();
+                *changed.pointer_mut(place).unwrap() = serde_json::from_str(other).unwrap();
+                let changed = changed.to_string();
+                let mut lines = lines.clone();
+                lines[number] = &changed;
+                let bytes = lines.join("\n").into_bytes();
+                drop(read_bytes(name, bytes, Some(format)));
+            }
+        }
+    }
+}
+
+/// The places of all values in a value.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    let members: Vec<(String, &Value)> = match value {
+        Value::Array(list) => {
+            let numbered = list.iter().enumerate();
+            numbered
+                .map(|(number, value)| (number.to_string(), value))
+                .collect()
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            members.map(|(name, value)| (name.clone(), value)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    for (name, value) in members {
+        let place = format!("{at}/{name}");
+        places(value, &place, found);
+        found.push(place);
+    }
 }
 
 fn all(runs: Result<Vec<Imported>, ImportError>) -> String {
@@ -91,7 +145,13 @@ fn event(event: &Event) -> Option<String> {
         }
         Event::Note(Note::Warning { text }) => format!("note {text:?}"),
         Event::Request(_) | Event::End(_) => return None,
-        other => format!("{other:?}"),
+        Event::Started(_)
+        | Event::Retract(_)
+        | Event::Pin(_)
+        | Event::Unpin(_)
+        | Event::Fault(_)
+        | Event::Note(_)
+        | Event::Unknown(_) => panic!("no reader tells {event:?}"),
     })
 }
 
