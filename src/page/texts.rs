@@ -1,9 +1,10 @@
 //! The texts of a page: each stands once and is named by its number; long ones are cut to a bound.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
+
+use crate::id::Digest;
 
 /// The most bytes of one text that a page holds, however much room there is.
 const LONGEST: usize = 1 << 20;
@@ -11,27 +12,23 @@ const LONGEST: usize = 1 << 20;
 /// The shortest that texts are cut to, in bytes: what is shorter is never cut.
 const SHORTEST: usize = 256;
 
-/// All texts so far. What was handed out is only remembered by its number.
+/// All texts so far. What was handed out is only remembered by its digest.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    numbers: HashMap<Arc<str>, usize>,
+    numbers: HashMap<Digest, usize>,
     new: Vec<Text>,
 }
 
 impl Texts {
     /// The number of a text.
     pub(super) fn number(&mut self, text: &str) -> usize {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = self.numbers.len();
-        let whole: Arc<str> = Arc::from(text);
-        self.numbers.insert(Arc::clone(&whole), number);
-        self.new.push(Text {
-            whole,
-            bound: LONGEST,
-        });
-        number
+        let next = self.numbers.len();
+        let new = &mut self.new;
+        let digest = Digest::of(text.as_bytes());
+        *self.numbers.entry(digest).or_insert_with(|| {
+            new.push(Text::of(text));
+            next
+        })
     }
 
     /// The texts that were not handed out yet.
@@ -40,48 +37,69 @@ impl Texts {
     }
 }
 
-/// A text, and how many bytes of it are written.
-#[derive(Clone, Debug)]
+/// A text, or its beginning and its end.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Text {
-    whole: Arc<str>,
-    bound: usize,
+    begin: String,
+    end: String,
+    /// The characters between them.
+    left_out: usize,
 }
 
 impl Text {
+    fn of(text: &str) -> Self {
+        let (begin, between, end) = parts(text, LONGEST);
+        Self {
+            begin: begin.to_owned(),
+            end: end.to_owned(),
+            left_out: between.chars().count(),
+        }
+    }
+
     /// Whether a part of it is left out.
     pub(super) fn is_cut(&self) -> bool {
-        self.whole.len() > self.bound
+        self.left_out > 0
     }
 
     fn bytes(&self) -> usize {
-        self.whole.len().min(self.bound)
+        self.begin.len() + self.end.len()
     }
 
-    /// Its beginning and its end, and how many characters between them are left out.
-    fn parts(&self) -> Option<(&str, &str, usize)> {
-        if !self.is_cut() {
-            return None;
+    /// Leaves out more, down to so many bytes.
+    fn cut(&mut self, bound: usize) {
+        if self.bytes() <= bound {
+            return;
         }
-        let is_boundary = |at: &usize| self.whole.is_char_boundary(*at);
-        let head = (0..=self.bound / 3 * 2).rev().find(is_boundary)?;
-        let tail = self.whole.len() - self.bound / 3;
-        let tail = (tail..=self.whole.len()).find(is_boundary)?;
-        let (begin, end) = (self.whole.get(..head)?, self.whole.get(tail..)?);
-        let between = self.whole.get(head..tail)?;
-        Some((begin, end, between.chars().count()))
+        let both = std::mem::take(&mut self.begin) + &self.end;
+        let (begin, between, end) = parts(&both, bound);
+        self.left_out += between.chars().count();
+        (self.begin, self.end) = (begin.to_owned(), end.to_owned());
     }
+}
+
+/// A text as its beginning, what is left out, and its end.
+fn parts(text: &str, bound: usize) -> (&str, &str, &str) {
+    if text.len() <= bound {
+        return (text, "", "");
+    }
+    let is_boundary = |at: &usize| text.is_char_boundary(*at);
+    let head = (0..=bound / 3 * 2).rev().find(is_boundary).unwrap_or(0);
+    let tail = (text.len() - bound / 3..text.len()).find(is_boundary);
+    let (begin, rest) = text.split_at(head);
+    let (between, end) = rest.split_at(tail.unwrap_or(text.len()) - head);
+    (begin, between, end)
 }
 
 /// A string, or where it is cut `[beginning, end, characters left out between them]`.
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some((begin, end, left_out)) = self.parts() else {
-            return serializer.serialize_str(&self.whole);
-        };
+        if !self.is_cut() {
+            return serializer.serialize_str(&self.begin);
+        }
         let mut parts = serializer.serialize_tuple(3)?;
-        parts.serialize_element(begin)?;
-        parts.serialize_element(end)?;
-        parts.serialize_element(&left_out)?;
+        parts.serialize_element(&self.begin)?;
+        parts.serialize_element(&self.end)?;
+        parts.serialize_element(&self.left_out)?;
         parts.end()
     }
 }
@@ -92,10 +110,10 @@ pub(super) fn cut(texts: &mut [Text], most: usize) {
         let bytes = texts.iter().map(|text| text.bytes().min(bound));
         bytes.fold(0, usize::saturating_add)
     };
-    let (mut low, mut high) = (SHORTEST, LONGEST);
-    if total(high) <= most {
+    if total(LONGEST) <= most {
         return;
     }
+    let (mut low, mut high) = (SHORTEST, LONGEST);
     while low + 1 < high {
         let middle = low.midpoint(high);
         if total(middle) <= most {
@@ -105,7 +123,7 @@ pub(super) fn cut(texts: &mut [Text], most: usize) {
         }
     }
     for text in texts {
-        text.bound = low;
+        text.cut(low);
     }
 }
 
@@ -122,13 +140,11 @@ mod tests {
         }
         let mut new = texts.take();
         cut(&mut new, most);
-        let written = new.iter().map(|text| {
-            let Some((begin, end, left_out)) = text.parts() else {
-                return text.whole.len();
-            };
-            let kept = begin.chars().count() + end.chars().count();
-            assert_eq!(kept + left_out, text.whole.chars().count());
-            begin.len() + end.len()
+        let written = new.iter().zip(lengths).map(|(text, length)| {
+            let chars = |text: &str| text.chars().count();
+            let kept = chars(&text.begin) + chars(&text.end);
+            assert_eq!(kept + text.left_out, length / 2 + 1);
+            text.bytes()
         });
         assert_eq!(written.collect::<Vec<_>>(), expected);
     }
@@ -137,7 +153,7 @@ mod tests {
     fn the_longest_are_cut_first_and_short_ones_never() {
         check(&[11, 2001, 9001], 20_000, &[11, 2001, 9001]);
         check(&[11, 2001, 9001], 6_000, &[11, 2001, 3985]);
-        check(&[11, 2001, 9001], 0, &[11, 255, 255]);
+        check(&[11, 2001, 9001], 0, &[11, 253, 253]);
     }
 
     #[test]

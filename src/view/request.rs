@@ -238,7 +238,7 @@ impl View {
         Some((rounds.first()?.number, rounds.last()?.number))
     }
 
-    fn raw_user(&self, entry: EntryId) -> Option<Message<'_>> {
+    pub(super) fn raw_user(&self, entry: EntryId) -> Option<Message<'_>> {
         let user = self.user(entry)?;
         let mut text = user.text.clone();
         for attachment in &user.attachments {

@@ -93,6 +93,8 @@ mod golden;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 #[cfg(feature = "cli")]
 mod provider;
 #[cfg(test)]

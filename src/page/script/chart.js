@@ -22,11 +22,9 @@ const chart = {
     const box = { left: 46, right: width - 10, top: lane + 4, bottom: height - 16 };
     this.box = box;
     const most = rounds.reduce((most, line) => Math.max(most, line.tokens, line.raw), 1);
-    const step = niceStep(most, (box.bottom - box.top) / 34);
-    const high = Math.ceil((most * 1.02) / step) * step;
     const last = Math.max(1, rounds.length - 1);
     this.x = (place) => box.left + ((box.right - box.left) * (rounds.length === 1 ? 0.5 : place / last));
-    this.y = (tokens) => box.bottom - ((box.bottom - box.top) * tokens) / high;
+    const steps = this.scale(rounds, most, box);
     const svg = make("svg:svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, role: "slider", tabindex: 0,
       "aria-label": "Request, by its place in the run", "aria-valuemin": 1, "aria-valuemax": rounds.length,
@@ -35,7 +33,7 @@ const chart = {
       click: (event) => this.pick(event),
       keydown: (event) => this.key(event),
     });
-    for (let tokens = step; tokens <= high; tokens += step) {
+    for (const tokens of steps) {
       const y = this.y(tokens);
       svg.append(make("svg:path", { class: "grid", d: `M${box.left} ${y}H${box.right}` }));
       svg.append(make("svg:text", { class: "tick", x: box.left - 6, y: y + 3, "text-anchor": "end" }, short(tokens)));
@@ -53,7 +51,27 @@ const chart = {
     svg.append(this.cursor, this.chosen);
     this.svg = svg;
     fill(plot, svg);
+    this.legend();
     this.select();
+  },
+
+  // How high a number of tokens stands, and the numbers that are told. Where what was sent would lie
+  // flat below what it would be in full, each ten times more is as high as the ten times before.
+  scale(rounds, most, box) {
+    const tall = box.bottom - box.top;
+    const sent = rounds.reduce((most, line) => Math.max(most, line.tokens), 1);
+    this.log = most > 8 * sent;
+    if (!this.log) {
+      const step = niceStep(most, tall / 34);
+      const high = Math.ceil((most * 1.02) / step) * step;
+      this.y = (tokens) => box.bottom - (tall * tokens) / high;
+      return Array.from({ length: Math.round(high / step) }, (_, place) => (place + 1) * step);
+    }
+    const least = Math.max(1, rounds.reduce((least, line) => Math.min(least, line.tokens), Infinity));
+    const low = Math.floor(Math.log10(least));
+    const high = Math.log10(most * 1.05);
+    this.y = (tokens) => box.bottom - (tall * Math.max(0, Math.log10(Math.max(1, tokens)) - low)) / Math.max(0.1, high - low);
+    return Array.from({ length: Math.max(0, Math.floor(high) - low) }, (_, place) => 10 ** (low + place + 1));
   },
 
   ticks(svg, rounds, box, height) {
@@ -98,19 +116,21 @@ const chart = {
   // is stacked.
   marks(svg, box) {
     const stacked = new Map();
+    const crowd = run.overlays.length > 150;
+    const size = crowd ? 0.68 : 1;
     const place = (id) => {
       const next = firstAt(list.rounds, id);
       const x = this.x(Math.min(next, Math.max(0, list.rounds.length - 1)));
-      const column = Math.round(x / 7);
+      const column = Math.round(x / (8 * size));
       const depth = stacked.get(column) ?? 0;
       stacked.set(column, depth + 1);
-      return [x, box.top - 12 - (depth % 3) * 6, depth];
+      return [x, box.top - 10 - (depth % 3) * 8 * size, depth];
     };
-    const group = make("svg:g", { class: "marks" });
+    const group = make("svg:g", { class: crowd ? "marks many" : "marks" });
     const mark = (id, origin, kind, path, label) => {
       const [x, y, depth] = place(id);
       if (depth === 0) group.append(make("svg:path", { class: `stem ${origin}`, d: `M${x} ${box.top - 8}V${box.bottom}` }));
-      const shape = make("svg:path", { class: `mark ${origin} ${kind}`, d: path, transform: `translate(${x} ${y})`, "data-mark": id });
+      const shape = make("svg:path", { class: `mark ${origin} ${kind}`, d: path, transform: `translate(${x} ${y}) scale(${size})`, "data-mark": id });
       shape.append(make("svg:title", {}, label));
       group.append(shape);
     };
@@ -203,7 +223,7 @@ const chart = {
     const line = (kind, text) => make("li", {}, make("svg:svg", { viewBox: "0 0 16 10", width: 16, height: 10, "aria-hidden": "true" }, make("svg:path", { class: kind, d: "M0 5H16" })), text);
     fill(
       byId("legend"),
-      line("raw-line", "in full"),
+      line("raw-line", this.log ? "in full (logarithmic)" : "in full"),
       line("sent-line", "sent"),
       line("trigger", "trigger"),
       ORIGINS.filter((origin) => used.has(origin)).map((origin) => make("li", {}, badge(origin), origin)),

@@ -23,7 +23,9 @@ const drawer = {
     const at = state.at ? state.at.id : END;
     const stands = standing(at, state.lifted);
     const lie = laid.filter(stands).length;
-    fill(byId("laid"), laid.length === 0 ? "Nothing lies on it: all reads in full." : `${many(lie, "layer")} on it`, laid.length > lie ? `, ${count(laid.length - lie)} lifted or taken back` : "");
+    const counted = byId("laid");
+    fill(counted, laid.length === 0 ? "none: all reads in full" : lie === laid.length ? many(lie, "layer") : `${count(lie)} of ${count(laid.length)}`);
+    counted.title = laid.length > lie ? `${count(laid.length - lie)} lifted or taken back` : "";
     byId("lay-all").disabled = state.lifted.size === 0;
     byId("lift-all").disabled = lie === 0;
     this.rows.set(laid, { keep });
@@ -65,7 +67,7 @@ function covers(overlay) {
   if (line.kind === "summary") {
     const author = { model: "by a model", user: "by a person", rules: "by rules" }[line.by] ?? "";
     const depth = line.depth > 1 ? `, summed up ${line.depth} times` : "";
-    return [`${author}${depth}, in the place of `, make("a", { class: "handle", href: `#e${line.span[0]}` }, `e${line.span[0]}`), " to ", make("a", { class: "handle", href: `#e${line.span[1]}` }, `e${line.span[1]}`), line.focus === undefined ? "" : ` · focus: ${firstLine(run.text(line.focus), 120)}`];
+    return [`${author}${depth}, in the place of `, make("a", { class: "handle", href: `#e${line.span[0]}` }, `e${line.span[0]}`), " to ", make("a", { class: "handle", href: `#e${line.span[1]}` }, `e${line.span[1]}`), line.focus === undefined || run.text(line.reason).includes(run.text(line.focus)) ? "" : ` · focus: ${firstLine(run.text(line.focus), 120)}`];
   }
   return [
     some(line.calls ?? [], "call"), " ", some(line.reasoning ?? [], "reply's reasoning", "replies' reasoning"), " ",

@@ -198,7 +198,7 @@ function form(message) {
   const { of, calls, emptied, reasoning, correction, without } = message;
   let text = message.text;
   if (of === "k") text = "";
-  else if (message.open) text = run.texts.indexOf(INTERRUPTED);
+  else if (message.open) text = run.interrupted();
   const by = Object.entries(message.by ?? {}).filter(([part]) => {
     const [what, place] = part.split(" ");
     return what !== "arguments" || (emptied ?? []).includes(Number(place));

@@ -6,6 +6,8 @@ const state = {
   lifted: new Set(),
   overlay: null,
   diff: false,
+  // Whether the reader moved the messages since the request was chosen.
+  scrolled: false,
 };
 
 const isPhone = () => matchMedia("(max-width: 800px)").matches;
@@ -13,6 +15,7 @@ const isPhone = () => matchMedia("(max-width: 800px)").matches;
 // Looks at a request.
 function choose(line, { hash = true, scroll = true } = {}) {
   state.at = line ?? null;
+  state.scrolled = false;
   panel.draw({ keep: false });
   if (scroll) panel.toNew();
   drawer.draw({ keep: false });
@@ -81,7 +84,7 @@ function flash(element) {
 }
 
 // Goes to an entry: to the first request that reads it, to an overlay's first request, or to a card.
-function goEntry(id, of = null) {
+function goEntry(id, of = null, inFull = false) {
   const line = run.byEntry.get(id);
   if (!line) return false;
   const item = run.byItem.get(line.type === "result" ? parts(line.call)[0] : id);
@@ -97,21 +100,19 @@ function goEntry(id, of = null) {
     place(`e${id}`);
   } else if (item && (line.type === "user" || line.type === "response" || line.type === "result")) {
     if (isPhone()) tab("request");
-    goItem(line, of ?? (line.type === "result" ? line.call : `e${id}`));
+    goItem(line, of ?? (line.type === "result" ? line.call : `e${id}`), inFull);
   } else {
     card(line);
   }
   return true;
 }
 
-function goItem(line, of) {
-  const has = () => panel.rows.rows.some((row) => row.of === of);
-  if (state.at?.purpose !== "round" && state.at !== null) state.at = null;
-  const seen = state.at === null || state.at.id > line.id;
-  if (!seen || !has()) choose(list.rounds[firstAt(list.rounds, line.id)] ?? null, { hash: false, scroll: false });
-  if (!has() && state.diff) {
+function goItem(line, of, inFull) {
+  const row = panel.rows.rows.find((row) => row.of === of);
+  const covered = row && inFull && row.text !== undefined && !row.exact;
+  if (!row || covered) {
     state.diff = false;
-    panel.draw();
+    choose(list.rounds[firstAt(list.rounds, line.id)] ?? null, { hash: false, scroll: false });
   }
   flash(panel.rows.show(of));
   place(line.type === "result" ? line.call : `e${line.id}`);
@@ -272,6 +273,9 @@ function listen() {
   });
   for (const button of byId("tabs").children) button.addEventListener("click", () => tab(button.dataset.tab));
   byId("rounds").addEventListener("click", () => isPhone() && tab("request"));
+  for (const moved of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    byId("messages").addEventListener(moved, () => (state.scrolled = true), { passive: true });
+  }
   addEventListener("hashchange", () => goHash(location.hash));
   // A link to where one already is leads there again.
   document.addEventListener("click", (event) => {
@@ -299,7 +303,7 @@ function totals() {
   const from = run.entries[0]?.at ?? 0;
   const until = run.entries[run.entries.length - 1]?.at ?? 0;
   fill(byId("totals"),
-    item("model", newestSetup ? run.text(newestSetup.model) : "unknown"),
+    item("model", newestSetup ? firstLine(run.text(newestSetup.model), 40) : "unknown"),
     item("began", moment(from), `${span(Math.max(0, until - from))} from the first entry to the last`),
     item("rounds", count(run.rounds)),
     item("calls", count(run.calls)),
@@ -337,23 +341,18 @@ function check({ all = true } = {}) {
   return differences.slice();
 }
 
-// Takes in what came since; follows the newest request if the reader stands there.
+// Takes in what came since; follows the newest request unless the reader went elsewhere.
 function append(more) {
-  const followed = state.at === null && panel.rows.atEnd;
+  const newest = list.rounds[list.rounds.length - 1] ?? null;
+  const followed = !state.scrolled && (state.at === null || state.at === newest);
   if (!run.take(more)) return false;
   totals();
   alarm();
   chart.draw();
-  chart.legend();
   timeline.draw();
-  if (followed) {
-    panel.draw();
-    drawer.draw();
-    panel.rows.scroller.scrollTop = panel.rows.scroller.scrollHeight;
-    panel.rows.draw();
-    timeline.rows.show(END);
-  } else if (state.at === null || state.at === run.requests[run.requests.length - 1]) redraw();
-  if (search.query !== "") search.start(search.query);
+  if (followed) choose(state.at === null && newest ? null : list.rounds[list.rounds.length - 1] ?? null, { hash: false });
+  else if (state.at === null || state.at === newest) redraw();
+  if (search.query !== "") search.start(search.query, search.at);
   check({ all: false });
   return true;
 }
@@ -370,7 +369,7 @@ function told(row) {
   if (row.understood) return { of: row.of, role: "assistant", text: "Understood. I have the context from the summary. Continuing.", reasoning: [], calls: [] };
   if (row.role === "t") return { of: row.of, role: "tool", text: row.open ? INTERRUPTED : run.text(row.text ?? row.call.result.content), reasoning: [], calls: [] };
   if (row.role === "a") {
-    const calls = row.shown.map(({ call, place }) => ({ id: call.id, name: run.text(call.call.name), arguments: row.emptied.includes(place) ? "{}" : run.text(call.call.arguments) }));
+    const calls = row.shown.map(({ call, place }) => ({ id: call.id, name: run.text(call.call.name), arguments: row.emptied.includes(place) || !isObject(run.text(call.call.arguments)) ? "{}" : run.text(call.call.arguments) }));
     return { of: row.of, role: "assistant", text: run.text(row.line.text), reasoning: (row.thoughts ?? []).map((block) => run.text(block.text)), calls };
   }
   if (row.text !== undefined) return { of: row.of, role: "user", text: run.text(row.text), reasoning: [], calls: [] };
@@ -393,7 +392,6 @@ function begin() {
   totals();
   alarm();
   listen();
-  chart.legend();
   timeline.draw({ keep: false });
   chart.draw();
   if (!goHash(location.hash)) choose(list.rounds[list.rounds.length - 1] ?? null, { hash: false });

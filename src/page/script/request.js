@@ -10,7 +10,7 @@ const panel = {
 
   start() {
     this.rows = new Rows(byId("messages"), {
-      make: (row) => this.element(row),
+      make: (row, place) => this.element(row, this.rows.rows[place - 1]),
       guess: (row) => this.guess(row),
       key: (row) => row.of,
       label: "Messages",
@@ -34,7 +34,7 @@ const panel = {
 
   before(at) {
     const place = at ? at.at - 1 : list.rounds.length - 1;
-    return place < 0 ? [] : reading(list.rounds[place].id);
+    return place < 0 ? [] : reading(list.rounds[place].id, state.lifted);
   },
 
   draw({ keep = true } = {}) {
@@ -45,6 +45,8 @@ const panel = {
   // Looks at what is new in the request.
   toNew() {
     const at = state.at;
+    const changed = state.diff && this.rows.rows.find((row) => row.change);
+    if (changed) return void this.rows.show(changed.of);
     let left = at ? at.keep ?? 0 : list.newest?.length ?? 0;
     if (at && at.purpose !== "round") left = 0;
     const row = this.rows.rows.find((row) => !row.head && !row.seam && !row.skip && left-- === 0);
@@ -57,9 +59,9 @@ const panel = {
     const purpose = { summary: "Summary asked", combine: "Summaries combined", repair: "Correction asked" };
     const name = !at ? (run.end ? "After the end" : "Now") : at.purpose === "round" ? `Round ${at.round ?? "?"}` : purpose[at.purpose];
     fill(byId("which"), name, at ? make("a", { class: "handle", href: `#e${at.id}` }, `e${at.id}`) : null);
-    const messages = this.rows.rows.filter((row) => row.role).length;
+    const messages = this.rows.rows.reduce((sum, row) => sum + (row.skip ?? (row.role && row.change !== "gone" ? 1 : 0)), 0);
     const facts = [many(messages, "message")];
-    if (at) facts.push(`${count(at.tokens)} tokens`, `${count(at.bytes)} bytes`);
+    if (at) facts.push(`${count(at.tokens)} tokens sent`, `${count(at.bytes)} bytes`);
     if (at && run.setup(at.id)?.merges) facts.push("neighbours are sent as one");
     fill(byId("facts"), facts.join(" · "));
     byId("diff").setAttribute("aria-checked", String(state.diff));
@@ -80,14 +82,14 @@ const panel = {
     return 64 + Math.ceil(chars / 90) * 18 + (row.shown?.length ?? 0) * 56;
   },
 
-  element(row) {
-    const element = this.make(row);
+  element(row, before) {
+    const element = this.make(row, before);
     element.setAttribute("role", "listitem");
     if (row.change) element.classList.add(row.change);
     return element;
   },
 
-  make(row) {
+  make(row, before) {
     if (row.head !== undefined) return this.head(row.head);
     if (row.of === "reply") return this.reply(row);
     if (row.skip) return this.skip(row);
@@ -95,9 +97,12 @@ const panel = {
     const by = row.overlay ?? row.carries;
     const kind = row.overlay?.line.kind === "summary" || row.carries ? "summary" : row.overlay ? "stubbed" : "";
     const ghosts = this.ghosts(row);
-    const sheet = make("article", { class: `sheet ${WHO[row.role]} ${kind} ${by ? by.line.origin : ""}`, "data-message": row.of });
+    const sheet = make("article", { class: `sheet by-${WHO[row.role]} ${kind} ${by ? by.line.origin : ""}`, "data-message": row.of });
     if (ghosts.length > 0) sheet.classList.add("bare", ghosts[ghosts.length - 1].line.origin);
-    add(sheet, [this.top(row), ghosts.map((overlay) => this.ghost(overlay, row)), this.body(row)]);
+    // What covers many messages is named on the first of them.
+    const named = before ? this.ghosts(before) : [];
+    const told = ghosts.filter((overlay) => overlay.line.kind === "stub" || !named.includes(overlay));
+    add(sheet, [this.top(row), told.map((overlay) => this.ghost(overlay, row)), this.body(row)]);
     return sheet;
   },
 
@@ -116,7 +121,7 @@ const panel = {
   ghost(overlay, row) {
     const { kind, origin } = overlay.line;
     const layer = row.role === "t" ? row.call.layers.find((layer) => layer.overlay === overlay && layer.kind === "result") : null;
-    const text = layer ? run.text(layer.text) : kind === "summary" ? "stands in a summary" : "left out";
+    const text = layer ? make("s", {}, run.text(layer.text)) : { summary: "lifted: a summary stands here and for what follows", hide: "lifted: this is left out" }[kind] ?? "lifted";
     return make("p", { class: `ghost ${origin}` }, badge(origin), make("a", { class: "handle", href: `#e${overlay.id}` }, `e${overlay.id}`),
       make("span", {}, text), make("button", { class: "quiet", click: () => toggle(overlay.id) }, "Lay back"));
   },
@@ -130,6 +135,7 @@ const panel = {
       who = `result of ${row.call ? firstLine(run.text(row.call.call.name), 40) : "a call"}`;
       const result = row.call?.result;
       if (result && result.status !== "ok") facts.push(make("span", { class: "bad" }, result.status));
+      if (result) facts.push(make("a", { class: "handle", href: `#${row.of}`, title: `The result is entry ${result.id}` }, `e${result.id}`));
       if (row.call) facts.push(label(row.call.call));
       if (result?.clipped !== undefined) facts.push(`clipped from ${count(result.clipped)} bytes`);
     } else if (row.overlay) who = "summary";
@@ -140,7 +146,7 @@ const panel = {
     if (row.item?.line.round !== undefined && row.role === "a") facts.push(`round ${row.item.line.round}`);
     if (row.correction) facts.push(`corrected by e${row.correction}`);
     const tag = row.change && row.change !== "same" ? make("span", { class: `tag ${row.change}` }, row.change) : null;
-    return make("header", {}, handle, make("b", { class: "who" }, who), facts.map((fact) => (fact ? make("span", { class: "fact" }, fact) : null)), tag);
+    return make("header", {}, handle, make("b", { class: "who" }, who), facts.map((fact) => (fact instanceof Node ? fact : fact ? make("span", { class: "fact" }, fact) : null)), tag);
   },
 
   body(row) {
@@ -148,7 +154,7 @@ const panel = {
     if (row.exact) return this.exact(row);
     if (row.carries) return [this.text(row.of, run.text(row.text), "prose"), this.foot(row.carries, "shown again beside it")];
     if (row.overlay?.line.kind === "summary") {
-      return [this.text(row.of, run.text(row.text), "prose"), this.foot(row.overlay, `covers ${many(row.items.length, "message", "messages")} and their results, e${row.items[0].id} to e${row.items[row.items.length - 1].id}`)];
+      return [this.text(row.of, run.text(row.text), "prose"), this.foot(row.overlay, `in the place of ${this.named(row.items)}, e${row.items[0].id} to e${row.items[row.items.length - 1].id}`)];
     }
     if (row.role === "t") return this.result(row);
     if (row.role === "u") return this.user(row);
@@ -158,7 +164,7 @@ const panel = {
   result(row) {
     if (row.open) return this.text(row.of, INTERRUPTED);
     if (row.text === undefined) return this.text(row.of, run.text(row.call.result.content));
-    return [this.text(row.of, run.text(row.text)), this.foot(row.overlay), this.beneath(row.of, () => run.text(row.call.result.content))];
+    return [this.text(row.of, run.text(row.text)), this.cover(row.overlay, row.of, () => run.text(row.call.result.content))];
   },
 
   user(row) {
@@ -167,7 +173,7 @@ const panel = {
       const key = `${row.of}+${index + 1}`;
       const by = run.byOverlay.get(row.by[`attachment ${index + 1}`]);
       if (!by) parts.push(this.text(key, run.text(attachment.reads)));
-      else parts.push(make("div", { class: `layer ${by.line.origin}` }, this.text(key, run.text(attachment.hidden)), this.foot(by), this.beneath(key, () => run.text(attachment.text))));
+      else parts.push(make("div", { class: `layer ${by.line.origin}` }, this.text(key, run.text(attachment.hidden)), this.cover(by, key, () => run.text(attachment.text))));
     });
     return parts;
   },
@@ -177,7 +183,7 @@ const panel = {
     const by = run.byOverlay.get(row.by.reasoning);
     if (by) {
       const raw = () => (row.line.reasoning ?? []).map((block) => run.text(block.text)).join("\n\n");
-      parts.push(make("div", { class: `layer thin ${by.line.origin}` }, make("p", {}, "reasoning, left out"), this.foot(by), this.beneath(`${row.of}~`, raw)));
+      parts.push(make("div", { class: `layer thin ${by.line.origin}` }, make("p", {}, "reasoning, left out"), this.cover(by, `${row.of}~`, raw)));
     } else {
       for (const [index, block] of (row.thoughts ?? []).entries()) parts.push(this.thought(`${row.of}~${index}`, block));
     }
@@ -203,9 +209,10 @@ const panel = {
     const name = make("p", { class: "name" }, make("b", {}, firstLine(run.text(call.name), 80)), make("a", { class: "handle", href: `#${id}` }, id));
     const text = run.text(call.arguments);
     if (emptied) {
-      return make("div", { class: `call layer ${emptied.line.origin}` }, name, make("pre", { class: "text" }, "{}"), this.foot(emptied), this.beneath(`${id}a`, () => pretty(text)));
+      return make("div", { class: `call layer ${emptied.line.origin}` }, name, make("pre", { class: "text" }, "{}"), this.cover(emptied, `${id}a`, () => pretty(text)));
     }
-    return make("div", { class: "call" }, name, text === "{}" ? null : this.text(`${id}a`, pretty(text), "", false));
+    const sent = isObject(text) ? null : make("p", { class: "faint" }, "This is no JSON object: {} is sent in its place.");
+    return make("div", { class: "call" }, name, text === "{}" ? null : this.text(`${id}a`, pretty(text), "", false), sent);
   },
 
   // A text, of which a long one shows its beginning until it is opened.
@@ -228,29 +235,35 @@ const panel = {
     for (const [of, element] of this.rows.seen) {
       if (element !== row) continue;
       this.rows.again(of);
-      this.rows.seen.get(of)?.querySelector(`[data-more="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
       break;
     }
   },
 
-  // What lies beneath, if it is looked at.
-  beneath(key, text) {
+  // What lies on a content, and what lies beneath, if it is looked at.
+  cover(overlay, key, text) {
     const at = `${key}^`;
     const open = this.open.has(at);
     const button = make("button", { class: "quiet", "data-more": at, "aria-expanded": String(open), click: (event) => this.unfold(event, at) }, open ? "Cover again" : "Look beneath");
-    return [button, open ? make("div", { class: "beneath" }, this.text(`${at}t`, text(), "", false)) : null];
+    return [this.foot(overlay, "", button), open ? make("div", { class: "beneath" }, this.text(`${at}t`, text(), "", false)) : null];
   },
 
-  foot(overlay, more = "") {
+  foot(overlay, more = "", button = null) {
     const { origin, kind, reason } = overlay.line;
-    const why = run.text(reason);
-    return make("p", { class: "foot" }, badge(origin), make("a", { class: "handle", href: `#e${overlay.id}` }, `e${overlay.id}`), make("span", {}, [`${kind}, ${origin}`, why, more].filter(Boolean).join(" · ")),
+    return make("p", { class: "foot", title: run.text(reason) }, badge(origin), make("a", { class: "handle", href: `#e${overlay.id}` }, `e${overlay.id}`),
+      make("span", {}, [`${kind}, ${origin}`, more].filter(Boolean).join(" · ")), button,
       make("button", { class: "lift", click: () => toggle(overlay.id) }, "Lift"));
   },
 
   seam(row) {
-    const parts = [row.items.length > 0 ? many(row.items.length, "message") : "", row.calls.length > 0 ? many(row.calls.length, "call") : ""].filter(Boolean).join(", ");
+    const parts = [row.items.length > 0 ? this.named(row.items) : "", row.calls.length > 0 ? many(row.calls.length, "call") : ""].filter(Boolean).join(", ");
     return make("div", { class: `seam ${row.seam.line.origin}`, "data-seam": row.seam.id }, make("p", {}, `${parts} left out`), this.foot(row.seam));
+  },
+
+  // Items in words: 12 replies with their results, 1 message.
+  named(items) {
+    const replies = items.filter((item) => item.kind === "response").length;
+    const others = items.length - replies;
+    return [replies > 0 ? many(replies, "reply with its results", "replies with their results") : "", others > 0 ? many(others, "message") : ""].filter(Boolean).join(", ");
   },
 
   skip(row) {
@@ -281,7 +294,7 @@ const panel = {
     const own = `e${reply.id}`;
     return make("div", { class: "answer" },
       make("h3", {}, "Answered"), faults,
-      make("article", { class: "sheet assistant" },
+      make("article", { class: "sheet by-assistant" },
         make("header", {}, make("a", { class: "handle", href: `#e${reply.id}` }, own), make("b", { class: "who" }, "assistant"), make("span", { class: "fact" }, facts.join(" · "))),
         (reply.reasoning ?? []).map((block, index) => this.thought(`reply${own}~${index}`, block)),
         run.chars(reply.text) > 0 ? this.text(`reply${own}`, run.text(reply.text), "prose", false) : null,
@@ -354,6 +367,16 @@ function changes(before, after) {
   flush();
   for (const gone of before.slice(place)) if (!now.has(gone.of) && !gone.seam) rows.push({ ...gone, change: "gone" });
   return rows;
+}
+
+// Whether arguments are what a server takes.
+function isObject(text) {
+  try {
+    const value = JSON.parse(text);
+    return value !== null && typeof value === "object" && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 // Arguments as they are easiest to read: the values of an object one by one, all else as it is.

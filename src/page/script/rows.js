@@ -34,12 +34,32 @@ class Rows {
   // Shows other rows. What stood at the top stays there if it is still among them and `keep` says so.
   set(rows, { keep = true } = {}) {
     const anchor = keep ? this.anchor() : null;
+    const focus = this.focused();
     this.rows = rows;
     this.guessAll();
     this.anew();
     if (anchor) this.restore(anchor);
     else this.scroller.scrollTop = 0;
     this.draw();
+    this.refocus(focus);
+  }
+
+  // Where the keyboard is, in which row and on what; it is there again after rows were made anew.
+  focused() {
+    const active = document.activeElement;
+    for (const [key, element] of this.seen) {
+      if (!element.contains(active)) continue;
+      return { key, place: element === active ? -1 : [...element.querySelectorAll("button, a")].indexOf(active) };
+    }
+    return null;
+  }
+
+  refocus(focus) {
+    if (!focus) return;
+    const element = this.seen.get(focus.key);
+    const inside = element ? [...element.querySelectorAll("button, a")] : [];
+    const target = focus.place < 0 ? element : inside[Math.min(focus.place, inside.length - 1)];
+    (target ?? this.scroller).focus({ preventScroll: true });
   }
 
   // Rows are made again when they are next drawn.
@@ -116,8 +136,10 @@ class Rows {
       let element = this.seen.get(key);
       if (!element) {
         element = this.makeRow(row, place);
-        element.setAttribute("aria-setsize", this.rows.length);
-        element.setAttribute("aria-posinset", place + 1);
+        if (element.getAttribute("role") === "listitem") {
+          element.setAttribute("aria-setsize", this.rows.length);
+          element.setAttribute("aria-posinset", place + 1);
+        }
         this.seen.set(key, element);
       }
       const next = before ? before.nextSibling : this.window.firstChild;
@@ -149,9 +171,11 @@ class Rows {
 
   // Makes one row again.
   again(key) {
+    const focus = this.focused();
     this.seen.get(key)?.remove();
     this.seen.delete(key);
     this.draw();
+    this.refocus(focus);
   }
 
   // Brings a row into sight, near the top unless it is in sight; returns its element.

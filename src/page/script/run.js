@@ -51,6 +51,12 @@ const run = {
     return `${text[0]}\n⋯ ${count(text[2])} characters are too many for this page: undertext print${where} ⋯\n${text[1]}`;
   },
 
+  // The number of what an open call reads as.
+  interrupted() {
+    if (!(this.openText >= 0)) this.openText = this.texts.indexOf(INTERRUPTED);
+    return this.openText;
+  },
+
   chars(number) {
     const text = this.texts[number];
     return typeof text === "string" ? text.length : text[0].length + text[1].length + text[2];

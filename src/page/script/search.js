@@ -35,10 +35,10 @@ const search = {
   },
 
   // Looks through all entries, a few at a time, so that typing is never held up.
-  start(query) {
+  start(query, at = -1) {
     this.query = query;
     this.hits = [];
-    this.at = -1;
+    this.at = at;
     this.turn += 1;
     const turn = this.turn;
     if (query === "") return this.show();
@@ -87,7 +87,7 @@ const search = {
     this.at = this.at < 0 ? (step > 0 ? 0 : this.hits.length - 1) : (this.at + step + this.hits.length) % this.hits.length;
     const hit = this.hits[this.at];
     panel.open.add(hit.key);
-    goEntry(hit.line.id, hit.of);
+    goEntry(hit.line.id, hit.of, true);
     this.show();
     this.near();
   },

@@ -10,6 +10,7 @@ const timeline = {
       guess: (line) => (line.turn !== undefined && line.type === "user" ? 52 : line.type === "request" && line.purpose === "round" ? 44 : 26),
       key: (line) => line.id,
       label: "Turns and rounds",
+      role: "group",
     });
   },
 
@@ -39,7 +40,6 @@ const timeline = {
     const row = this.make(line);
     row.classList.add("line");
     if (line.id === (state.at ? state.at.id : END)) row.setAttribute("aria-current", "true");
-    row.setAttribute("role", "listitem");
     return row;
   },
 

@@ -62,6 +62,7 @@ fn whatever_a_command_writes_fits_its_schema() {
         hold("print", &ran.out);
     }
     hold("replay", &place.run(&["replay", "--json"]).out);
+    hold("page", &place.run(&["page", "--json"]).out);
     hold("config-path", &place.run(&["config", "path", "--json"]).out);
     hold("config-show", &place.run(&["config", "show", "--json"]).out);
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];

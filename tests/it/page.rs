@@ -1,0 +1,329 @@
+//! What a page is told of a run: the exact messages of every request, and nothing that is not data.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use undertext::exchange::{Message, Reasoning};
+use undertext::id::{EntryId, RunId};
+use undertext::overlay::Layer;
+use undertext::page::{self, Data, Life};
+use undertext::record::runs;
+use undertext::transcript::{Entry, Event, Purpose, Run, Speaker, User};
+use undertext::view::View;
+
+use crate::generate::{Written, cases, wild};
+
+/// What a page knows, put together from what it was told piece by piece.
+#[derive(Default)]
+struct Page {
+    last: u64,
+    texts: Vec<Value>,
+    pieces: Vec<Value>,
+    entries: Vec<Value>,
+}
+
+impl Page {
+    fn take(&mut self, more: &str) {
+        let mut more: Value = serde_json::from_str(more).unwrap();
+        assert_eq!(more["after"], self.last);
+        let mut part = |name: &str| std::mem::take(more[name].as_array_mut().unwrap());
+        self.texts.append(&mut part("texts"));
+        self.pieces.append(&mut part("pieces"));
+        self.entries.append(&mut part("entries"));
+        let last = self.entries.last();
+        self.last = last.map_or(0, |entry| entry["id"].as_u64().unwrap());
+    }
+
+    fn text(&self, number: &Value) -> String {
+        let text = &self.texts[usize::try_from(number.as_u64().unwrap()).unwrap()];
+        text.as_str().unwrap().to_owned()
+    }
+
+    fn entry(&self, id: &Value) -> &Value {
+        self.entries
+            .iter()
+            .find(|entry| entry["id"] == *id)
+            .unwrap()
+    }
+
+    /// The messages of each round's request, in the order they were asked.
+    fn requests(&self) -> Vec<(u64, Vec<Value>)> {
+        let mut list: Vec<usize> = Vec::new();
+        let mut all = Vec::new();
+        for entry in &self.entries {
+            if entry["purpose"] != "round" {
+                continue;
+            }
+            list.truncate(usize::try_from(entry["keep"].as_u64().unwrap()).unwrap());
+            for number in entry["then"].as_array().unwrap() {
+                let number = number.as_i64().unwrap();
+                let to = usize::try_from(number.abs()).unwrap();
+                let from = if number < 0 {
+                    list.last().unwrap() + 1
+                } else {
+                    to
+                };
+                list.extend(from..=to);
+            }
+            let messages = list
+                .iter()
+                .map(|number| self.message(&self.pieces[*number]));
+            all.push((entry["id"].as_u64().unwrap(), messages.collect()));
+        }
+        all
+    }
+
+    /// A message: what the piece says, and what its entry says where the piece says nothing.
+    fn message(&self, piece: &Value) -> Value {
+        let of = piece["of"].as_str().unwrap();
+        let own = |text: &Value| match &piece["text"] {
+            Value::Null => self.text(text),
+            number => self.text(number),
+        };
+        let id: Value = of
+            .trim_start_matches('e')
+            .parse::<u64>()
+            .map_or(Value::Null, Value::from);
+        match (piece["role"].as_str().unwrap(), of.as_bytes()[0]) {
+            ("u", b'e') => {
+                let user = self.entry(&id);
+                let mut text = self.text(&user["text"]);
+                let attachments = user["attachments"].as_array().into_iter().flatten();
+                for (place, attachment) in (1_u64..).zip(attachments) {
+                    let without = piece["without"].as_array().into_iter().flatten();
+                    let hidden = without.into_iter().any(|hidden| *hidden == place);
+                    let reads = if hidden { "hidden" } else { "reads" };
+                    text = format!("{text}\n\n{}", self.text(&attachment[reads]));
+                }
+                match &piece["text"] {
+                    Value::Null => json!({ "user": text }),
+                    number => json!({ "user": self.text(number) }),
+                }
+            }
+            ("a", b'e') => {
+                let reads = match &piece["correction"] {
+                    Value::Null => self.entry(&id),
+                    correction => self.entry(correction),
+                };
+                let all: Vec<Value> = self.entry(&id)["calls"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                let listed = |name: &str, place: u64| {
+                    let listed = piece[name].as_array().into_iter().flatten();
+                    listed.into_iter().any(|one| *one == place)
+                };
+                let calls = (1..)
+                    .zip(&all)
+                    .filter(|(place, _)| piece["calls"].is_null() || listed("calls", *place));
+                let calls = calls.map(|(place, call)| {
+                    let arguments = if listed("emptied", place) {
+                        "{}".to_owned()
+                    } else {
+                        self.text(&call["arguments"])
+                    };
+                    json!([
+                        format!("{}.{place}", of.trim_start_matches('e')),
+                        self.text(&call["name"]),
+                        arguments
+                    ])
+                });
+                let calls: Vec<Value> = calls.collect();
+                let blocks = reads["reasoning"].as_array().map_or(0, Vec::len);
+                let blocks = piece["reasoning"].as_u64().unwrap_or(blocks as u64);
+                json!({ "assistant": own(&reads["text"]), "reasoning": blocks, "calls": calls })
+            }
+            ("t", _) => {
+                // A result that came before its call answers nothing.
+                let response: u64 = of.split('.').next().unwrap().parse().unwrap();
+                let result = self.entries.iter().find(|entry| {
+                    entry["type"] == "result"
+                        && entry["call"] == of
+                        && entry["id"].as_u64() > Some(response)
+                });
+                let content = result.map_or(&Value::Null, |result| &result["content"]);
+                json!({ "tool": own(content), "call": of })
+            }
+            ("u", _) => json!({ "user": self.text(&piece["text"]) }),
+            (_, _) => {
+                json!({ "assistant": self.text(&piece["text"]), "reasoning": 0, "calls": [] })
+            }
+        }
+    }
+}
+
+/// The messages that the view has, in the same form.
+fn messages(view: &View) -> Vec<Value> {
+    let messages = view.messages().into_iter();
+    messages
+        .map(|message| match message {
+            Message::User { text } => json!({ "user": text }),
+            Message::Assistant {
+                text,
+                reasoning,
+                calls,
+                ..
+            } => {
+                let calls = calls
+                    .iter()
+                    .map(|call| json!([call.id.to_string(), call.name, call.arguments]));
+                let calls: Vec<Value> = calls.collect();
+                let reasoning: &[Reasoning] = &reasoning;
+                json!({ "assistant": text, "reasoning": reasoning.len(), "calls": calls })
+            }
+            Message::Tool { call, text } => json!({ "tool": text, "call": call.to_string() }),
+        })
+        .collect()
+}
+
+/// A page that is told a run in pieces shows of each request what was sent.
+fn check(entries: &[Arc<Entry>], pieces: usize) {
+    let (mut data, mut page, mut view) = (Data::default(), Page::default(), View::default());
+    let mut sent = Vec::new();
+    for (place, entry) in entries.iter().enumerate() {
+        if let Event::Request(request) = &entry.event
+            && request.purpose == Purpose::Round
+            && entry.id >= view.transcript().next_id()
+        {
+            sent.push((entry.id.0, messages(&view)));
+        }
+        view.take(Arc::clone(entry));
+        data.take(entry);
+        if place % pieces == pieces - 1 {
+            page.take(&data.more());
+        }
+    }
+    page.take(&data.more());
+    assert!(data.is_told());
+    assert_eq!(page.requests(), sent);
+}
+
+fn golden() -> Vec<Arc<Entry>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/demo.jsonl");
+    let loaded = runs::read(&path).unwrap();
+    loaded.view.transcript().entries().to_vec()
+}
+
+#[test]
+fn each_request_of_the_golden_run_is_told_as_it_was_sent() {
+    for pieces in [1, 7, 1000] {
+        check(&golden(), pieces);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases() / 4))]
+
+    #[test]
+    fn each_request_is_told_as_it_was_sent(Written(entries) in wild(), pieces in 1_usize..40) {
+        check(&entries, pieces);
+    }
+}
+
+/// A run that says this wherever it can say something.
+fn saying(text: &str) -> Vec<Arc<Entry>> {
+    let mut entries = golden();
+    let said = |events: Event, id: u64| {
+        Arc::new(Entry {
+            id: EntryId(id),
+            at: golden()[0].at,
+            event: events,
+        })
+    };
+    for entry in &mut entries {
+        let mut event = entry.event.clone();
+        match &mut event {
+            Event::Run(run) => text.clone_into(&mut run.workspace),
+            Event::Setup(setup) => text.clone_into(&mut setup.wire.models.main.name),
+            Event::User(user) => text.clone_into(&mut user.text),
+            Event::Response(response) => {
+                text.clone_into(&mut response.text);
+                for call in &mut response.calls {
+                    text.clone_into(&mut call.name);
+                    text.clone_into(&mut call.arguments);
+                }
+            }
+            Event::Result(result) => text.clone_into(&mut result.content),
+            Event::Overlay(overlay) => {
+                text.clone_into(&mut overlay.reason);
+                text.clone_into(&mut overlay.rule);
+                if let Layer::Summary(summary) = &mut overlay.layer {
+                    text.clone_into(&mut summary.text);
+                }
+            }
+            _ => {}
+        }
+        *entry = said(event, entry.id.0);
+    }
+    entries
+}
+
+#[test]
+fn nothing_that_a_run_says_ends_the_block_it_stands_in() {
+    for text in [
+        "</script><script>alert(1)</script>",
+        "<!--<script>",
+        "]]>\u{2028}\u{2029}\u{feff}\u{7f}\0",
+        "%%script%%",
+        "&lt;/script&gt;",
+    ] {
+        let entries = saying(text);
+        check(&entries, 9);
+        let mut data = Data::default();
+        for entry in &entries {
+            data.take(entry);
+        }
+        let told = data.more();
+        let strange = |c: char| "<>&\u{2028}\u{2029}\u{feff}\u{7f}".contains(c) || c < ' ';
+        assert_eq!(told.find(strange), None, "{text}");
+        let page = page::html(&told, Life::File);
+        assert_eq!(page.matches(&told).count(), 1);
+        let rest = page.replace(&told, "");
+        assert!(!rest.contains(text), "{text}");
+        assert_eq!(rest.matches("</script>").count(), 2);
+    }
+}
+
+#[test]
+fn what_is_too_long_for_a_page_is_cut_in_the_middle() {
+    let long = |id: u64| {
+        let user = User {
+            origin: Speaker::FollowUp,
+            text: format!("{id}{}{id}", "x".repeat(3_000_000)),
+            attachments: Vec::new(),
+            clipped: None,
+        };
+        let event = if id == 1 {
+            Event::Run(Run::new(RunId(uuid::Uuid::nil()), "/w"))
+        } else {
+            Event::User(user)
+        };
+        Arc::new(Entry {
+            id: EntryId(id),
+            at: golden()[0].at,
+            event,
+        })
+    };
+    let mut data = Data::default();
+    (1..=80).for_each(|id| data.take(&long(id)));
+    let told = data.more();
+    assert!(told.len() < 49 << 20, "{}", told.len());
+    assert_eq!(data.cut(), 79);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let last = told["texts"].as_array().unwrap().last().unwrap();
+    let part = |place: usize| last[place].as_str().unwrap();
+    assert!(part(0).starts_with("80x") && part(1).ends_with("x80"));
+    let kept = (part(0).len() + part(1).len()) as u64;
+    assert_eq!(last[2].as_u64().unwrap() + kept, 3_000_004);
+}
+
+#[test]
+fn a_page_asks_nobody_but_its_own_server() {
+    let policy = page::policy(Life::File);
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"));
+    assert!(!policy.contains("connect-src") && !policy.contains("unsafe"));
+    let live = page::policy(Life::Live);
+    assert!(live.contains(" connect-src 'self';") && live.matches("sha256-").count() == 3);
+}
