@@ -95,6 +95,11 @@ impl Bands {
         won.map(|(start, _)| *start)
     }
 
+    /// The first item that a summary covers, whoever wins it.
+    pub(super) fn first(&self, summary: EntryId) -> Option<usize> {
+        self.laid.get(&summary).map(|laid| laid.items.start)
+    }
+
     /// Whether a summary has anything to show again.
     pub(super) fn carries(&self, summary: EntryId) -> bool {
         self.laid.get(&summary).is_some_and(|laid| laid.carries)

@@ -7,6 +7,7 @@
 //! a copy.
 
 mod aging;
+mod anatomy;
 mod bands;
 mod beneath;
 mod corrected;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 pub(crate) use aging::json_chars;
 pub use aging::{Aging, Candidate, Parts};
+pub use anatomy::{Anatomy, Placed};
 pub use estimates::Estimates;
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};

@@ -3,6 +3,9 @@
 //! [`View::messages`] says what the model reads; [`View::readings`] says the same and why it reads so.
 //! [`View::reads_as`] looks at it from the other side: how one content of one entry reads now.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::exchange::Message;
 use crate::id::{CallId, EntryId};
 use crate::overlay::layers::{Cover, Reads};
@@ -23,7 +26,8 @@ pub struct Reading<'a> {
 }
 
 /// What a message comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(tag = "from", content = "id", rename_all = "snake_case")]
 pub enum Source {
     /// A user entry, or the response of a round. If it was corrected, the correction's text is read.
     Entry(EntryId),
@@ -40,7 +44,7 @@ pub enum Source {
 }
 
 /// A content that does not read in full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Change {
     /// The content.
     pub content: Content,
@@ -49,7 +53,8 @@ pub struct Change {
 }
 
 /// One content of an entry: what an overlay can have an opinion on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(tag = "kind", content = "id", rename_all = "snake_case")]
 pub enum Content {
     /// The text of a user entry or of a response.
     Text(EntryId),
@@ -66,7 +71,8 @@ pub enum Content {
 }
 
 /// How a content reads, as far as overlays go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(tag = "as", content = "by", rename_all = "snake_case")]
 pub enum As {
     /// As it is in its entry.
     Full,
@@ -82,6 +88,18 @@ pub enum As {
     Open,
     /// There is no such content in the conversation, or it says nothing.
     Absent,
+}
+
+impl<'a> Reading<'a> {
+    /// A message of raw entries, or of what no overlay can change.
+    pub(super) fn raw(message: Message<'a>, source: Source) -> Self {
+        let changed = Vec::new();
+        Self {
+            message,
+            source,
+            changed,
+        }
+    }
 }
 
 impl As {
@@ -110,26 +128,39 @@ impl View {
 
     fn traced(&self, piece: &Piece) -> Option<Reading<'_>> {
         let item = self.items.get(piece.item)?;
-        let entry = item.entry;
-        let (source, contents) = match piece.part {
-            Part::User | Part::Assistant => (Source::Entry(entry), contents(item)),
+        let (source, changed) = match piece.part {
+            Part::User | Part::Assistant => {
+                let changed = self.changed(contents(item));
+                (Source::Entry(item.entry), changed)
+            }
             Part::Result(index) => {
-                let call = CallId::at(entry, index);
-                (Source::Result(call), vec![Content::Result(call)])
+                let call = CallId::at(item.entry, index);
+                let changed = self.changed(vec![Content::Result(call)]);
+                (Source::Result(call), changed)
             }
             Part::Summary(overlay) => (Source::Summary(overlay), Vec::new()),
             Part::Carry(overlay) => (Source::Carry(overlay), Vec::new()),
             Part::Understood => (Source::Understood, Vec::new()),
         };
+        Some(Reading {
+            message: self.message(piece)?,
+            source,
+            changed,
+        })
+    }
+
+    fn changed(&self, contents: Vec<Content>) -> Vec<Change> {
         let changed = contents.into_iter().filter_map(|content| {
             let by = self.reads_as(content).overlay()?;
             Some(Change { content, by })
         });
-        Some(Reading {
-            message: self.message(piece)?,
-            source,
-            changed: changed.collect(),
-        })
+        changed.collect()
+    }
+
+    /// What of a user entry or a response does not read in full, results apart.
+    pub fn changes(&self, entry: EntryId) -> Vec<Change> {
+        let item = self.item_of(entry).and_then(|index| self.items.get(index));
+        item.map_or_else(Vec::new, |item| self.changed(contents(item)))
     }
 
     /// How a content reads now.
@@ -160,6 +191,64 @@ impl View {
         summary.or_else(|| Some(As::Hidden(self.items.get(index)?.hidden()?)))
     }
 
+    /// How what a message comes from reads now: whether there is such a message, and if not, why not.
+    pub fn stands_as(&self, source: Source) -> As {
+        let found = match source {
+            Source::Entry(entry) => self.entry_as(entry),
+            Source::Result(call) => Some(self.reads_as(Content::Result(call))),
+            Source::Summary(overlay) => self.summary_as(overlay),
+            Source::Carry(overlay) => (self.carrying() == Some(overlay)).then_some(As::Full),
+            Source::Understood | Source::Asked => None,
+        };
+        found.unwrap_or(As::Absent)
+    }
+
+    /// The summary that shows something again behind the last one in place, if one does.
+    pub fn carrying(&self) -> Option<EntryId> {
+        let newest = self.bands.places().keys().max().copied();
+        newest.filter(|summary| self.bands.carries(*summary))
+    }
+
+    fn entry_as(&self, entry: EntryId) -> Option<As> {
+        let index = self.item_of(entry)?;
+        let item = self.items.get(index)?;
+        let reads = self.corrected(item.entry);
+        let is_reply = matches!(item.kind, Kind::Response { .. });
+        if is_reply && reads != entry {
+            return Some(As::Corrected(reads));
+        }
+        Some(
+            self.left_out(index)
+                .unwrap_or_else(|| self.message_as(index)),
+        )
+    }
+
+    fn summary_as(&self, overlay: EntryId) -> Option<As> {
+        if self.bands.place(overlay).is_some() {
+            return Some(As::Full);
+        }
+        let first = self.bands.first(overlay)?;
+        self.bands.winner(first).map(As::Summarised)
+    }
+
+    /// Whether an item that nothing covers has a message of its own, which one that says and calls
+    /// nothing has not.
+    fn message_as(&self, index: usize) -> As {
+        if self
+            .parts(index)
+            .iter()
+            .any(|part| matches!(part, Part::User | Part::Assistant))
+        {
+            return As::Full;
+        }
+        let calls = self.items.get(index).map_or(&[][..], Item::calls).iter();
+        let hides = calls.filter_map(|call| match call.layers.result() {
+            Reads::Hidden(by) => Some(by),
+            Reads::Full | Reads::Stubbed(_) => None,
+        });
+        hides.max().map_or(As::Absent, As::Hidden)
+    }
+
     fn text_as(&self, entry: EntryId) -> Option<As> {
         let index = self.item_of(entry)?;
         let item = self.items.get(index)?;
@@ -180,10 +269,7 @@ impl View {
     fn reasoning_as(&self, entry: EntryId) -> Option<As> {
         let index = self.item_of(entry)?;
         let item = self.items.get(index)?;
-        let Kind::Response {
-            reasoning, calls, ..
-        } = &item.kind
-        else {
+        let Kind::Response { reasoning, .. } = &item.kind else {
             return None;
         };
         let response = self.response(entry)?;
@@ -200,16 +286,7 @@ impl View {
         if let Some(by) = reasoning.newest() {
             return Some(As::Hidden(by));
         }
-        // A reply that says and calls nothing is no message, whatever was thought.
-        let shows = !response.text.is_empty() || (0..calls.len()).any(|it| !item.hides_call(it));
-        if shows {
-            return Some(As::Full);
-        }
-        let hides = calls.iter().filter_map(|call| match call.layers.result() {
-            Reads::Hidden(by) => Some(by),
-            Reads::Full | Reads::Stubbed(_) => None,
-        });
-        hides.max().map(As::Hidden)
+        Some(self.message_as(index))
     }
 
     fn attachment_as(&self, entry: EntryId, place: u32) -> Option<As> {

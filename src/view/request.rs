@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::json;
 
@@ -14,9 +15,9 @@ use crate::meter::Chars;
 use crate::overlay::Layer;
 use crate::setup::{Model, Role};
 use crate::transcript::{Combine, Estimate, Purpose, Source, Summarize};
-use crate::view::View;
 use crate::view::item::Kind;
-use crate::wire::arrange::arrange;
+use crate::view::{Reading, Source as Origin, View};
+use crate::wire::arrange::arranged;
 use crate::wire::{self, Body, Head, TAIL, Wanted};
 use crate::words;
 
@@ -62,33 +63,48 @@ impl View {
 
     /// The bytes of a request that is not for a round.
     pub(super) fn asked_bytes(&self, purpose: &Purpose) -> Option<Vec<u8>> {
+        let (role, wanted, readings) = self.asked(purpose)?;
+        let setup = self.setup()?;
+        let model = self.asked_model(role, wanted)?;
+        let head = Head {
+            model: &model,
+            wanted,
+            ..Head::of(setup)
+        };
+        let messages = readings.into_iter().map(|reading| reading.message);
+        let (bytes, _) = rendered(&head, messages.collect());
+        self.measured.add(bytes.len());
+        Some(bytes)
+    }
+
+    /// Whom a request that is not for a round asks, what for, and what it reads.
+    pub(super) fn asked<'a>(
+        &'a self,
+        purpose: &'a Purpose,
+    ) -> Option<(Role, Wanted, Vec<Reading<'a>>)> {
         match purpose {
             Purpose::Round => None,
-            Purpose::Summary(ask) => {
-                self.asked_body(ask.model, Wanted::Text, self.summary_messages(ask))
-            }
-            Purpose::Combine(ask) => {
-                self.asked_body(ask.model, Wanted::Text, self.combine_messages(ask))
-            }
+            Purpose::Summary(ask) => Some((ask.model, Wanted::Text, self.summary_readings(ask))),
+            Purpose::Combine(ask) => Some((ask.model, Wanted::Text, self.combine_readings(ask))),
             Purpose::Repair { response, error } => {
-                let mut messages: Vec<Message<'_>> = self.messages();
+                let mut readings = self.readings();
                 // The newest answer is among the messages already.
                 let newest = self.rounds.last().and_then(|round| round.response);
                 let reads = newest.is_some_and(|newest| self.corrected(newest) == *response);
                 if !reads && self.rounds.of_response(*response).is_none() {
                     let text = Cow::Borrowed(self.response(*response)?.text.as_str());
                     let (reasoning, calls) = (Cow::Borrowed(&[][..]), Vec::new());
-                    messages.push(Message::Assistant {
+                    let message = Message::Assistant {
                         text,
                         reasoning,
                         calls,
                         extra: None,
-                    });
+                    };
+                    readings.push(Reading::raw(message, Origin::Entry(*response)));
                 }
-                messages.push(Message::User {
-                    text: Cow::Borrowed(error),
-                });
-                self.asked_body(Role::Main, Wanted::Answer, messages)
+                let text = Cow::Borrowed(error.as_str());
+                readings.push(Reading::raw(Message::User { text }, Origin::Asked));
+                Some((Role::Main, Wanted::Answer, readings))
             }
         }
     }
@@ -97,7 +113,7 @@ impl View {
         let setup = self.setup()?;
         let model = &setup.wire.models.main;
         if model.profile.messages.merges() {
-            return Some(Body::new(rendered(&Head::of(setup), self.messages())));
+            return Some(Body::new(rendered(&Head::of(setup), self.messages()).0));
         }
         let settled = self.pieces.bytes();
         if self.pieces.settled() == self.pieces.list().len() {
@@ -122,17 +138,11 @@ impl View {
         Some(Body::new(bytes))
     }
 
-    /// A body that asks a model for a text: the round's own instructions and tools, with no
-    /// permission to call them, then these messages.
-    fn asked_body(
-        &self,
-        role: Role,
-        wanted: Wanted,
-        messages: Vec<Message<'_>>,
-    ) -> Option<Vec<u8>> {
+    /// The model that is asked for a text, with the parameters for that: the round's own
+    /// instructions and tools stand before it, with no permission to call them.
+    pub(super) fn asked_model(&self, role: Role, wanted: Wanted) -> Option<Model> {
         let setup = self.setup()?;
-        let model = setup.wire.models.role(role)?;
-        let mut model = Model { ..model.clone() };
+        let mut model = setup.wire.models.role(role)?.clone();
         // An answer may be as long as any other reply.
         let is_short = wanted != Wanted::Answer;
         if is_short && (role != Role::Main || model.parameters.max_output_tokens.is_some()) {
@@ -141,14 +151,7 @@ impl View {
             let asked = model.parameters.max_output_tokens;
             model.parameters.max_output_tokens = Some(asked.map_or(most, |asked| asked.min(most)));
         }
-        let head = Head {
-            model: &model,
-            wanted,
-            ..Head::of(setup)
-        };
-        let bytes = rendered(&head, messages);
-        self.measured.add(bytes.len());
-        Some(bytes)
+        Some(model)
     }
 
     /// The characters of the next round's request where neighbours may become one message, so that
@@ -156,17 +159,17 @@ impl View {
     pub(super) fn merged_chars(&self) -> Option<Chars> {
         let setup = self.setup()?;
         let merges = setup.wire.models.main.profile.messages.merges();
-        merges.then(|| Chars::of(&rendered(&Head::of(setup), self.messages())))
+        merges.then(|| Chars::of(&rendered(&Head::of(setup), self.messages()).0))
     }
 
-    pub(super) fn summary_messages(&self, ask: &Summarize) -> Vec<Message<'_>> {
+    fn summary_readings(&self, ask: &Summarize) -> Vec<Reading<'_>> {
         let clip = usize::try_from(ask.clip).unwrap_or(usize::MAX);
-        let mut messages = Vec::new();
+        let mut readings = Vec::new();
         // The task is not in the span; without it nobody could say what matters.
         if let Some(task) = self.working.task.filter(|task| !ask.span.contains(*task)) {
-            messages.extend(self.raw_user(task));
+            readings.extend(self.raw_user(task));
         }
-        messages.extend(self.raw_messages(ask.span, clip));
+        readings.extend(self.raw_readings(ask.span, clip));
         let text = words::summarize(
             self.round_numbers(ask.span),
             ask.part,
@@ -175,13 +178,12 @@ impl View {
             &ask.keep,
             self.summary_instructions(),
         );
-        messages.push(Message::User {
-            text: Cow::Owned(text),
-        });
-        messages
+        let text = Cow::Owned(text);
+        readings.push(Reading::raw(Message::User { text }, Origin::Asked));
+        readings
     }
 
-    pub(super) fn combine_messages(&self, ask: &Combine) -> Vec<Message<'_>> {
+    fn combine_readings(&self, ask: &Combine) -> Vec<Reading<'_>> {
         let texts: Vec<&str> = ask
             .of
             .iter()
@@ -202,9 +204,8 @@ impl View {
             )
             .ok();
         }
-        vec![Message::User {
-            text: Cow::Owned(text),
-        }]
+        let text = Cow::Owned(text);
+        vec![Reading::raw(Message::User { text }, Origin::Asked)]
     }
 
     /// The text that a combining request takes from an entry.
@@ -238,7 +239,7 @@ impl View {
         Some((rounds.first()?.number, rounds.last()?.number))
     }
 
-    pub(super) fn raw_user(&self, entry: EntryId) -> Option<Message<'_>> {
+    fn raw_user(&self, entry: EntryId) -> Option<Reading<'_>> {
         let user = self.user(entry)?;
         let mut text = user.text.clone();
         for attachment in &user.attachments {
@@ -249,20 +250,27 @@ impl View {
                 &attachment.text,
             ));
         }
-        (!text.is_empty()).then_some(Message::User {
-            text: Cow::Owned(text),
-        })
+        if text.is_empty() {
+            return None;
+        }
+        let text = Cow::Owned(text);
+        Some(Reading::raw(Message::User { text }, Origin::Entry(entry)))
     }
 
     /// The raw messages of a span, without reasoning, long results and arguments clipped.
     pub fn raw_messages(&self, span: Span, clip: usize) -> Vec<Message<'_>> {
-        let mut messages = Vec::new();
+        let readings = self.raw_readings(span, clip).into_iter();
+        readings.map(|reading| reading.message).collect()
+    }
+
+    fn raw_readings(&self, span: Span, clip: usize) -> Vec<Reading<'_>> {
+        let mut readings = Vec::new();
         for index in self.items.within(span) {
             let Some(item) = self.items.get(index) else {
                 continue;
             };
             let Kind::Response { calls, .. } = &item.kind else {
-                messages.extend(self.raw_user(item.entry));
+                readings.extend(self.raw_user(item.entry));
                 continue;
             };
             let Some(response) = self.response(self.corrected(item.entry)) else {
@@ -279,32 +287,44 @@ impl View {
                 arguments: clipped_arguments(&call.arguments, clip),
                 extra: None,
             });
-            messages.push(Message::Assistant {
+            let message = Message::Assistant {
                 text: Cow::Borrowed(&response.text),
                 reasoning: Cow::Borrowed(&[]),
                 calls: sent.collect(),
                 extra: None,
-            });
+            };
+            readings.push(Reading::raw(message, Origin::Entry(item.entry)));
             for (id, call) in ids.iter().zip(calls) {
                 let result = call.result.and_then(|result| self.result(result));
                 let text = result.map_or(Cow::Borrowed(words::INTERRUPTED), |result| {
                     clipped(&result.content, clip)
                 });
-                messages.push(Message::Tool { call: *id, text });
+                let message = Message::Tool { call: *id, text };
+                readings.push(Reading::raw(message, Origin::Result(*id)));
             }
         }
-        messages
+        readings
     }
 }
 
-/// A body of these messages, as the model wants them to follow one another.
-fn rendered(head: &Head<'_>, messages: Vec<Message<'_>>) -> Vec<u8> {
+/// A body of these messages, as the model wants them to follow one another, and where each of them
+/// stands in it: neighbours that became one stand in the same place.
+pub(super) fn rendered(
+    head: &Head<'_>,
+    messages: Vec<Message<'_>>,
+) -> (Vec<u8>, Vec<Range<usize>>) {
     let mut bytes = head.bytes();
-    for message in arrange(messages, &head.model.profile.messages) {
+    let (messages, places) = arranged(messages, &head.model.profile.messages);
+    let mut ranges = Vec::with_capacity(messages.len());
+    for message in messages {
+        let start = bytes.len() + usize::from(bytes.last() != Some(&b'['));
         push(&mut bytes, |out| wire::message(out, &message, head.model));
+        ranges.push(start..bytes.len());
     }
     bytes.extend_from_slice(TAIL);
-    bytes
+    let of = |place: usize| ranges.get(place).cloned().unwrap_or_default();
+    let ranges = places.into_iter().map(of).collect();
+    (bytes, ranges)
 }
 
 /// Appends a message to a body, with a comma before it unless it is the first.

@@ -15,39 +15,51 @@ const BETWEEN: &str = "\n\n";
 
 /// The messages in an order that the provider takes.
 pub fn arrange<'a>(messages: Vec<Message<'a>>, profile: &MessageProfile) -> Vec<Message<'a>> {
+    arranged(messages, profile).0
+}
+
+/// The same, and for each message that was given the place of the one that it became.
+pub fn arranged<'a>(
+    messages: Vec<Message<'a>>,
+    profile: &MessageProfile,
+) -> (Vec<Message<'a>>, Vec<usize>) {
     if !profile.merges() {
-        return messages;
+        let places = (0..messages.len()).collect();
+        return (messages, places);
     }
-    let alternate = profile.order == MessageOrder::Alternate;
     let mut arranged: Vec<Message<'a>> = Vec::with_capacity(messages.len() + 1);
+    let mut places = Vec::with_capacity(messages.len());
     for message in messages {
-        let message = match (arranged.last_mut(), message) {
-            (Some(Message::Tool { text: result, .. }), Message::User { text })
-                if !profile.user_after_tool =>
-            {
-                join(result, &words::after_result(&text));
-                continue;
-            }
-            (Some(Message::User { text: before }), Message::User { text }) if alternate => {
-                join(before, &text);
-                continue;
-            }
-            (Some(before @ Message::Assistant { .. }), after @ Message::Assistant { .. })
-                if alternate =>
-            {
-                go_on(before, after);
-                continue;
-            }
-            (None, message @ Message::Assistant { .. }) if alternate => {
-                let text = Cow::Borrowed(words::LEFT_OUT_BEFORE);
-                arranged.push(Message::User { text });
-                message
-            }
-            (_, message) => message,
-        };
-        arranged.push(message);
+        put(&mut arranged, message, profile);
+        places.push(arranged.len() - 1);
     }
-    arranged
+    (arranged, places)
+}
+
+/// Puts a message behind the others, or into the last one.
+fn put<'a>(arranged: &mut Vec<Message<'a>>, message: Message<'a>, profile: &MessageProfile) {
+    let alternate = profile.order == MessageOrder::Alternate;
+    match (arranged.last_mut(), message) {
+        (Some(Message::Tool { text: result, .. }), Message::User { text })
+            if !profile.user_after_tool =>
+        {
+            join(result, &words::after_result(&text));
+        }
+        (Some(Message::User { text: before }), Message::User { text }) if alternate => {
+            join(before, &text);
+        }
+        (Some(before @ Message::Assistant { .. }), after @ Message::Assistant { .. })
+            if alternate =>
+        {
+            go_on(before, after);
+        }
+        (None, message @ Message::Assistant { .. }) if alternate => {
+            let text = Cow::Borrowed(words::LEFT_OUT_BEFORE);
+            arranged.push(Message::User { text });
+            arranged.push(message);
+        }
+        (_, message) => arranged.push(message),
+    }
 }
 
 fn join(before: &mut Cow<'_, str>, text: &str) {
