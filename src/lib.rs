@@ -106,6 +106,7 @@ pub mod view;
 pub mod address;
 pub mod compaction;
 pub mod step;
+pub mod explain;
 // Edge: the world.
 pub mod record;
 pub mod model;

@@ -33,6 +33,8 @@ mod layered;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod explained;
+#[cfg(test)]
 mod edited;
 #[cfg(test)]
 mod scene;
