@@ -50,6 +50,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Print(args) => cli::print::print(args, process, term),
         Command::Replay(args) if args.again.run => cli::rerun::rerun(args, process, term),
         Command::Replay(args) => cli::replay::replay(args, process, term),
+        Command::Why(args) => cli::why::why(args, process, term),
         Command::Page(args) => cli::page::page(args, process, term),
         Command::Compact(args) => cli::compact::compact(args, process, term),
         Command::Retract(args) => cli::edits::retract(args, process, term),

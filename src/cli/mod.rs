@@ -36,9 +36,15 @@ mod sent;
 pub(crate) mod compact;
 mod compacted;
 pub(crate) mod print;
+mod named;
+mod requests;
+mod differs;
+mod searched;
+mod lived;
 pub(crate) mod replay;
 pub(crate) mod rerun;
 pub(crate) mod page;
+pub(crate) mod why;
 pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod import;
@@ -69,6 +75,7 @@ pub(crate) use crate::cli::process::Process;
 use crate::cli::rerun::RerunArgs;
 pub(crate) use crate::cli::run_args::RunArgs;
 use crate::cli::tools::ToolsArgs;
+use crate::cli::why::WhyArgs;
 
 /// Runs a coding agent without a screen, and never forgets what it did.
 #[derive(Debug, Parser)]
@@ -94,6 +101,7 @@ Look:
   show         See one run at a glance
   print        Read a run from its beginning
   replay       Rebuild what was sent, round by round, and verify it
+  why          See how an entry read in every request, and what changed that
   page         Look at a run in a browser, and lift its layers one by one
 
 Change, nothing is ever deleted:
@@ -137,6 +145,8 @@ pub(crate) enum Command {
     Print(PrintArgs),
     /// Rebuild what was sent, round by round, and verify it
     Replay(ReplayArgs),
+    /// See how an entry read in every request, and what changed that
+    Why(WhyArgs),
     /// Look at a run in a browser, and lift its layers one by one
     Page(PageArgs),
     /// Hide parts of a run from the model, or sum them up
@@ -318,6 +328,14 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["verify", "json"])]
     pub(crate) at: Option<Place>,
+    /// What is different between two requests, such as r12 r13
+    #[arg(long, value_names = ["A", "B"], num_args = 2, allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["verify", "at", "blame"])]
+    pub(crate) diff: Vec<Place>,
+    /// For each message of the request there, what it comes from and what changed it
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["verify", "at"])]
+    pub(crate) blame: Option<Place>,
     /// Write one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -404,10 +422,16 @@ mod tests {
             "undertext run --check= task",
             "undertext replay --at nowhere",
             "undertext replay --at 5 --verify",
+            "undertext replay --diff r1",
+            "undertext replay --diff r1 r2 --verify",
+            "undertext why --text (",
+            "undertext why a b c",
             "undertext walk",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
         assert!(parse("undertext replay last --at -3").is_ok());
+        assert!(parse("undertext replay last --diff r-1 r-0").is_ok());
+        assert!(parse("undertext why last -3").is_ok());
     }
 }

@@ -15,7 +15,7 @@ use undertext::transcript::{Entry, Reason, Totals};
 use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::rerun::Rerun;
 use crate::cli::{
-    compacted, config, doctor, fork, import, lab, list, page, replay, rm, show, tools,
+    compacted, config, doctor, fork, import, lab, list, page, replay, rm, show, tools, why,
 };
 
 /// What `run --json` writes beside the transcript's own entries.
@@ -94,6 +94,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("show", generator.subschema_for::<show::Overview>()),
         ("print", print(&mut generator)),
         ("replay", replay(&mut generator)),
+        ("why", generator.subschema_for::<why::Told>()),
         ("page", generator.subschema_for::<page::Written>()),
         ("retract", generator.subschema_for::<Retracted>()),
         ("expand", generator.subschema_for::<Expanded>()),

@@ -1,20 +1,23 @@
 //! `replay`: every request of a run built again and held against what was recorded.
 
+use std::fmt::Write as _;
 use std::io;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::exchange::Response;
+use undertext::explain::{Blamed, Comparison};
 use undertext::id::EntryId;
 use undertext::record::Clock;
 use undertext::replay::{Outcome, Rebuilt, Replay};
-use undertext::transcript::{Entry, Event, Purpose, Request, Speaker};
+use undertext::transcript::{Entry, Event, Purpose, Request, Speaker, Torn};
 use undertext::view::View;
 
+use crate::cli::differs::{self, Differs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ReplayArgs, amount, brief, sent};
+use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent};
 
 /// Replays a run.
 pub(crate) fn replay(
@@ -39,6 +42,13 @@ pub(crate) fn replay(
         return Ok(Exit::Done);
     }
 
+    if let [a, b] = &args.diff[..] {
+        return requests::diff(view, [a, b], args.json, term);
+    }
+    if let Some(place) = &args.blame {
+        return requests::blame(view, place, args.json, term);
+    }
+
     let entries = view.transcript().entries();
     let mut replay = Replay::new(entries.iter().cloned());
     let mut count = Count::default();
@@ -46,7 +56,7 @@ pub(crate) fn replay(
         let is_request = matches!(entry.event, Event::Request(_));
         let rebuilt = if is_request { replay.next() } else { None };
         if let Some(rebuilt) = &rebuilt {
-            count.take(rebuilt);
+            count.take(view, rebuilt);
         }
         match (args.verify, args.json) {
             (true, _) => {}
@@ -63,7 +73,7 @@ pub(crate) fn replay(
             }
         }
     }
-    finish(&count, &found, args.json, term)
+    finish(count, &found, args.json, term)
 }
 
 /// How many requests could be rebuilt.
@@ -71,22 +81,29 @@ pub(crate) fn replay(
 struct Count {
     all: u64,
     equal: u64,
-    /// The first one that is not as it was sent.
-    first: Option<String>,
+    /// The newest one of the conversation that is as it was sent.
+    newest: Option<EntryId>,
+    /// The first one that is not, and what is known of it.
+    first: Option<(String, Option<Differs>)>,
 }
 
 impl Count {
-    fn take(&mut self, rebuilt: &Rebuilt) {
+    fn take(&mut self, view: &View, rebuilt: &Rebuilt) {
         self.all += 1;
         let Some(why) = difference(rebuilt) else {
             self.equal += 1;
+            if matches!(rebuilt.purpose, Purpose::Round | Purpose::Repair { .. }) {
+                self.newest = Some(rebuilt.request);
+            }
             return;
         };
-        let round = rebuilt
-            .round
-            .map_or_else(String::new, |round| format!(" (round {round})"));
-        self.first
-            .get_or_insert_with(|| format!("e{}{round}: {why}", rebuilt.request));
+        if self.first.is_none() {
+            let round = rebuilt
+                .round
+                .map_or_else(String::new, |round| format!(" (round {round})"));
+            let text = format!("e{}{round}: {why}", rebuilt.request);
+            self.first = Some((text, differs::differs(view, rebuilt, self.newest)));
+        }
     }
 }
 
@@ -96,45 +113,69 @@ fn difference(rebuilt: &Rebuilt) -> Option<String> {
         Outcome::Equal(_) => None,
         Outcome::Differs(_) => Some("other bytes than were sent".to_owned()),
         Outcome::Missing => Some("entries before it are missing".to_owned()),
-        Outcome::Renderer(other) => Some(format!("made by renderer {other}")),
+        Outcome::Renderer(other) => Some(format!(
+            "made by renderer {other}, which this version does not know: cannot be verified"
+        )),
     }
 }
 
-fn finish(count: &Count, found: &Found, json: bool, term: &mut Term) -> Result<Exit, Failure> {
-    let Count { all, equal, first } = count;
-    let damaged = !found.loaded.damage.is_empty();
-    if json {
-        let last = Told::Replayed {
-            requests: *all,
-            equal: *equal,
-            first: first.clone(),
-        };
-        term.print_json(&serde_json::to_string(&last).map_err(io::Error::from)?)?;
-    } else {
-        let requests = amount::of(*all, "request");
-        let text = match first {
-            None if *all == 0 => "there is no request to rebuild".to_owned(),
-            None => format!(
-                "{} of {requests} rebuilt, all digests equal",
-                amount::count(*equal)
-            ),
-            Some(first) => format!(
-                "{} of {requests} rebuilt; the first that is not: {first}",
-                amount::count(*equal)
-            ),
-        };
-        let look = if first.is_some() {
-            Look::Bad
-        } else {
-            Look::Strong
-        };
-        term.print(&[(look, text)])?;
-    }
-    Ok(match first {
+fn finish(count: Count, found: &Found, json: bool, term: &mut Term) -> Result<Exit, Failure> {
+    let Count {
+        all, equal, first, ..
+    } = count;
+    let loaded = &found.loaded;
+    let damaged = !loaded.damage.is_empty();
+    let exit = match &first {
         _ if damaged => Exit::Transcript,
         Some(_) => Exit::Unfinished,
+        None if loaded.torn.is_some() => Exit::Unfinished,
         None => Exit::Done,
-    })
+    };
+    if json {
+        let (first, differs) = first.unzip();
+        let last = Told::Replayed {
+            requests: all,
+            equal,
+            first,
+            differs: differs.flatten(),
+            damage: loaded.damage.iter().map(ToString::to_string).collect(),
+            torn: loaded.torn,
+        };
+        term.print_json(&serde_json::to_string(&last).map_err(io::Error::from)?)?;
+        return Ok(exit);
+    }
+    let requests = amount::of(all, "request");
+    let rebuilt = format!("{} of {requests} rebuilt", amount::count(equal));
+    let mut text = match &first {
+        None if all == 0 => "there is no request to rebuild".to_owned(),
+        None if exit == Exit::Done => format!("{rebuilt}, all digests equal"),
+        None => rebuilt,
+        Some((first, _)) => format!("{rebuilt}; the first that is not: {first}"),
+    };
+    if let Some(damage) = loaded.damage.first() {
+        write!(text, "; the transcript is damaged, {damage}").ok();
+        if let Some(more) = loaded.damage.len().checked_sub(2) {
+            write!(text, " (and {} more)", amount::of(more as u64 + 1, "place")).ok();
+        }
+    }
+    if let Some(torn) = loaded.torn {
+        let (bytes, offset) = (amount::of(torn.bytes, "byte"), amount::count(torn.offset));
+        write!(
+            text,
+            "; the last {bytes}, from byte {offset} on, are no entry"
+        )
+        .ok();
+    }
+    let look = if exit == Exit::Done {
+        Look::Strong
+    } else {
+        Look::Bad
+    };
+    term.print(&[(look, text)])?;
+    if let Some((_, Some(differs))) = first {
+        differs.print(&loaded.view, term)?;
+    }
+    Ok(exit)
 }
 
 /// A request, or what changed how the next one reads, in one line.
@@ -216,24 +257,10 @@ fn answer(view: &View, entry: &Entry) -> String {
     let Some(response) = response(view, entry) else {
         return "no reply".to_owned();
     };
-    let mut names: Vec<(&str, usize)> = Vec::new();
-    for call in &response.calls {
-        match names.iter_mut().find(|(name, _)| *name == call.name) {
-            Some((_, times)) => *times += 1,
-            None => names.push((&call.name, 1)),
-        }
-    }
-    if names.is_empty() {
+    if response.calls.is_empty() {
         return "text".to_owned();
     }
-    let names: Vec<String> = names
-        .into_iter()
-        .map(|(name, times)| match times {
-            1 => name.to_owned(),
-            times => format!("{name} ×{times}"),
-        })
-        .collect();
-    names.join(", ")
+    named::tools(response)
 }
 
 /// The response to a request: replies follow their requests closely.
@@ -282,7 +309,20 @@ pub(crate) enum Told {
         /// The first one that is not so, and why.
         #[serde(skip_serializing_if = "Option::is_none")]
         first: Option<String>,
+        /// Where the difference lies, as far as it can be known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        differs: Option<Differs>,
+        /// Places of the transcript that do not hold what they should.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        damage: Vec<String>,
+        /// The remains of a last line that was never finished.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        torn: Option<Torn>,
     },
+    /// With `--diff`: what is different between two requests.
+    Diff(Comparison),
+    /// With `--blame`: a message of the request, and where it comes from.
+    Message(Blamed),
     /// What changed how the next request reads.
     #[serde(untagged)]
     Entry(Entry),

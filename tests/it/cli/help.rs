@@ -2,13 +2,14 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 23] = [
     &["run"],
     &["demo"],
     &["list"],
     &["show"],
     &["print"],
     &["replay"],
+    &["why"],
     &["compact"],
     &["retract"],
     &["expand"],

@@ -2,6 +2,8 @@
 
 mod runs;
 mod shown;
+mod explained;
+mod verified;
 mod help;
 mod refused;
 mod ends;

@@ -78,6 +78,19 @@ fn whatever_a_command_writes_fits_its_schema() {
     ] {
         hold(name, &place.run(&[name, "golden.jsonl", at, "--json"]).out);
     }
+    for line in [
+        &["why", "golden.jsonl", "9.2", "--json"][..],
+        &["why", "golden.jsonl", "--text", "voucher", "--json"],
+        &["why", "golden.jsonl", "last-compaction", "--json"],
+    ] {
+        hold("why", &place.run(line).out);
+    }
+    for line in [
+        &["replay", "golden.jsonl", "--diff", "r9", "r12", "--json"][..],
+        &["replay", "golden.jsonl", "--blame", "r11", "--json"],
+    ] {
+        hold("replay", &place.run(line).out);
+    }
     let run = ran_id(&place.transcripts()[0]);
     let compact = ["compact", &run, "--json", "--strategy", "strip-tools"];
     hold("compact", &place.run(&compact).out);
