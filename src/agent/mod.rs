@@ -8,6 +8,8 @@ mod ask;
 mod untaken;
 #[cfg(debug_assertions)]
 mod judged;
+#[cfg(debug_assertions)]
+mod proved;
 mod by_hand;
 mod call;
 mod check;
@@ -195,6 +197,8 @@ impl Agent {
         task: Option<Task>,
         cancel: &CancellationToken,
     ) -> Result<Finished, AgentError> {
+        #[cfg(debug_assertions)]
+        let first = recorder.view().transcript().next_id();
         self.begin(recorder, task)?;
         let run = tracing::info_span!("run", run = %recorder.run());
         let number = recorder.view().rounds().turns().len();
@@ -221,6 +225,8 @@ impl Agent {
             }),
         )?;
         recorder.sync()?;
+        #[cfg(debug_assertions)]
+        proved::when_it_ends(recorder, first);
         Ok(Finished { reason, text })
     }
 
