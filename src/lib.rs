@@ -118,6 +118,7 @@ pub mod instructions;
 pub mod replay;
 pub mod rerun;
 pub mod import;
+pub mod export;
 pub mod lab;
 pub mod page;
 #[cfg(feature = "cli")]

@@ -61,6 +61,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Import(args) => cli::import::import(args, process, term),
         Command::Lab(args) => cli::lab::lab(args, process, term),
         Command::Rm(args) => cli::rm::rm(args, process, term),
+        Command::Export(args) => cli::export::export(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),
         Command::Doctor(args) => cli::doctor::doctor(args, process, term),
         Command::Completions(args) => cli::completions::completions(args, term),

@@ -49,6 +49,7 @@ pub(crate) mod edits;
 pub(crate) mod fork;
 pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod export;
 pub(crate) mod rm;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -66,6 +67,7 @@ use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
+use crate::cli::export::ExportArgs;
 use crate::cli::fork::ForkArgs;
 use crate::cli::import::ImportArgs;
 use crate::cli::lab::LabArgs;
@@ -115,6 +117,7 @@ Change, nothing is ever deleted:
 Tune:
   lab          Try compaction policies on recorded runs, without a model
   import       Make runs of what other agents recorded
+  export       Write a run as JSON lines, as a document, or as an ATIF trajectory
 
 Set up:
   config       Write, check and show your settings
@@ -167,6 +170,8 @@ pub(crate) enum Command {
     Lab(Box<LabArgs>),
     /// Make runs of what other agents recorded
     Import(ImportArgs),
+    /// Write a run as JSON lines, as a document, or as an ATIF trajectory
+    Export(ExportArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),
     /// Say whether key, server and model work, and what to change

@@ -1,6 +1,6 @@
 //! The files that a run leaves for whoever began it: the model's last text, and what it changed.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -156,7 +156,7 @@ fn last_text(view: &View, since: EntryId) -> &str {
 }
 
 /// The file, if it can be written as far as can be told before.
-fn place(path: Option<&Path>, process: &Process) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn place(path: Option<&Path>, process: &Process) -> Result<Option<PathBuf>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let wrong = |what: &str| Failure::usage(format!("{} {what}", path.display()));
     if path.as_os_str().is_empty() {
@@ -174,7 +174,7 @@ fn place(path: Option<&Path>, process: &Process) -> Result<Option<PathBuf>, Fail
 }
 
 /// The path as the file system names it, as far as it is there: so it is known again in a walk.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => real(parent).join(name),
@@ -184,21 +184,29 @@ fn real(path: &Path) -> PathBuf {
 
 /// Writes a file whole or not at all; what is no plain file is written into.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_by(path, |mut file| file.write_all(bytes))
+}
+
+/// The same, by a function that is given the open file.
+pub(super) fn write_by<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(File) -> Result<(), E>,
+) -> Result<(), E> {
     let found = fs::metadata(path).ok();
     if found.as_ref().is_some_and(|found| !found.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return write(OpenOptions::new().write(true).open(path)?);
     }
     let parent = path.parent().unwrap_or(Path::new("."));
     // As others would create it: the user's mask applies.
-    let mut file = tempfile::Builder::new()
+    let file = tempfile::Builder::new()
         .prefix(".undertext-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(parent)?;
-    file.write_all(bytes)?;
+    write(file.as_file().try_clone()?)?;
     if let Some(found) = found {
         file.as_file().set_permissions(found.permissions())?;
     }
-    file.persist(path)?;
+    file.persist(path).map_err(io::Error::from)?;
     Ok(())
 }
 

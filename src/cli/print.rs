@@ -7,6 +7,7 @@ use std::path::Path;
 
 use undertext::address::Address;
 use undertext::exchange::Clipped;
+use undertext::export::markdown::fence;
 use undertext::id::Span;
 use undertext::record::{Blobs, Clock};
 use undertext::tools::clip;
@@ -23,13 +24,25 @@ use crate::cli::{Format, PrintArgs, Process, Shown, entry};
 /// Prints a run.
 pub(crate) fn print(args: &PrintArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let found = find::read(&args.run, &args.settings, process, term)?;
-    let now = Clock::System.now();
     let shown = if args.compacted {
         Shown::Compacted
     } else {
         args.view
     };
     let format = if args.json { Format::Json } else { args.format };
+    write(&found, args.at.as_ref(), shown, format, term)?;
+    Ok(Exit::Done)
+}
+
+/// Writes what there is of a run, or what is at a place.
+pub(crate) fn write(
+    found: &Found,
+    at: Option<&Place>,
+    shown: Shown,
+    format: Format,
+    term: &mut Term,
+) -> Result<(), Failure> {
+    let now = Clock::System.now();
     let mut page = Page {
         term,
         format,
@@ -37,13 +50,13 @@ pub(crate) fn print(args: &PrintArgs, process: &Process, term: &mut Term) -> Res
     };
     if shown != Shown::Compacted {
         page.title("Entries as they are")?;
-        raw(&found, args.at.as_ref(), now, &mut page)?;
+        raw(found, at, now, &mut page)?;
     }
     if shown != Shown::Raw {
         page.title("Messages as the model reads them")?;
-        compacted(&found.loaded.view, args.at.as_ref(), now, &mut page)?;
+        compacted(&found.loaded.view, at, now, &mut page)?;
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Where it is printed, and how.
@@ -101,16 +114,6 @@ impl Page<'_> {
             }
         }
     }
-}
-
-/// A fence that the text does not hold.
-fn fence(text: &str) -> String {
-    let longest = text
-        .split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default();
-    "`".repeat(longest.max(2) + 1)
 }
 
 /// Prints entries as they are.

@@ -199,6 +199,15 @@ impl Term {
         self.out.to.flush()
     }
 
+    /// What writes a document to standard output: to a program exactly, to a terminal line by line,
+    /// made visible.
+    pub(crate) fn document(&mut self) -> Document<'_> {
+        Document {
+            term: self,
+            line: Vec::new(),
+        }
+    }
+
     /// The characters that fit a line of standard output; nothing if any number does.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
@@ -244,6 +253,39 @@ impl Term {
             self.err.to.flush()?;
         }
         Ok(())
+    }
+}
+
+/// A document on its way to standard output.
+pub(crate) struct Document<'a> {
+    term: &'a mut Term,
+    /// What a terminal is not shown yet.
+    line: Vec<u8>,
+}
+
+impl Write for Document<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.term.clear_live()?;
+        if !self.term.out.terminal {
+            self.term.out.to.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            let text = String::from_utf8_lossy(&line[..end]);
+            self.term.out.line(&[(Look::Plain, text)])?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            let text = String::from_utf8_lossy(&line);
+            self.term.out.line(&[(Look::Plain, text)])?;
+        }
+        self.term.out.to.flush()
     }
 }
 

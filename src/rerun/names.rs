@@ -133,8 +133,8 @@ fn renamed(text: &str, names: &BTreeMap<EntryId, EntryId>) -> String {
             .is_some_and(|before| !ends_in_word(before));
         let is_overlay = renamed.ends_with("overlay ");
         let is_call = place > 0 && !ends_in_word(&renamed);
-        let named = number.parse().ok().map(EntryId);
-        let other = named.and_then(|named| names.get(&named));
+        let entry = number.parse().ok().map(EntryId);
+        let other = entry.and_then(|entry| names.get(&entry));
         match other.filter(|_| is_entry || is_call || is_overlay) {
             Some(other) => renamed.push_str(&other.to_string()),
             None => renamed.push_str(number),

@@ -16,6 +16,7 @@ const COMMANDS: [&[&str]; 23] = [
     &["pin"],
     &["unpin"],
     &["fork"],
+    &["export"],
     &["config"],
     &["config", "init"],
     &["config", "path"],

@@ -20,6 +20,8 @@ mod sample;
 mod edits;
 mod fork;
 mod rerun;
+mod export;
+mod inputs;
 mod config;
 mod settings_page;
 mod offline;

@@ -63,6 +63,7 @@ fn whatever_a_command_writes_fits_its_schema() {
     }
     hold("replay", &place.run(&["replay", "--json"]).out);
     hold("page", &place.run(&["page", "--json"]).out);
+    hold("replay", &place.run(&["replay", "--run", "--json"]).out);
     hold("config-path", &place.run(&["config", "path", "--json"]).out);
     hold("config-show", &place.run(&["config", "show", "--json"]).out);
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];

@@ -1,0 +1,161 @@
+//! `export`: a run in another form, for people or for other programs.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use undertext::export::atif::Trajectory;
+use undertext::export::{self, markdown};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::find::{self, Found};
+use crate::cli::term::{Look, Term, Terminals};
+use crate::cli::{Format, Process, SettingArgs, Shown, outputs, print};
+
+/// `export`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  undertext export last > run.jsonl                    the transcript, byte for byte
+  undertext export last --format markdown --out run.md
+  undertext export last --format atif --out run.json   for tools that know ATIF")]
+pub(crate) struct ExportArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// What of it: entries as they are, messages as the model reads them at the end, or both
+    #[arg(long, value_name = "VIEW", value_enum, default_value_t = Shown::Raw)]
+    view: Shown,
+    /// The form: the transcript's lines or a message a line; a document to read; one trajectory in
+    /// the Agent Trajectory Interchange Format
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Form::Jsonl)]
+    format: Form,
+    /// Write to this file, whole or not at all [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where settings come from.
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+/// The form in which a run is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    // One JSON object a line.
+    Jsonl,
+    // A document.
+    Markdown,
+    // A trajectory.
+    Atif,
+}
+
+/// Writes a run in another form.
+pub(crate) fn export(
+    args: &ExportArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<Exit, Failure> {
+    if (args.format, args.view) == (Form::Atif, Shown::Both) {
+        return Err(Failure::usage(
+            "a trajectory has one view; --view raw names every overlay in its place, --view \
+             compacted is what the model reads",
+        ));
+    }
+    let out = outputs::place(args.out.as_deref(), process)?;
+    let found = find::read(&args.run, &args.settings, process, term)?;
+    let Some(out) = out else {
+        write(args, &found, term)?;
+        return Ok(left(&found));
+    };
+    if outputs::real(&found.path) == out {
+        let text = format!("{} is the transcript itself", out.display());
+        return Err(Failure::usage(text));
+    }
+    let written: Result<(), Written> = outputs::write_by(&out, |file| {
+        let to = Box::new(BufWriter::new(file));
+        let mut paper = Term::new(to, Box::new(io::sink()), Terminals::default());
+        Ok(write(args, &found, &mut paper)?)
+    });
+    written.map_err(|error| error.at(&out))?;
+    term.say(&[(Look::Faint, format!("written to {}", out.display()))])?;
+    Ok(left(&found))
+}
+
+/// What is written of a damaged run is not all of it.
+fn left(found: &Found) -> Exit {
+    if found.loaded.damage.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Transcript
+    }
+}
+
+/// Why a file is not written.
+enum Written {
+    File(io::Error),
+    Run(Failure),
+}
+
+impl From<io::Error> for Written {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<Failure> for Written {
+    fn from(failure: Failure) -> Self {
+        Self::Run(failure)
+    }
+}
+
+impl Written {
+    fn at(self, path: &Path) -> Failure {
+        match self {
+            Self::File(error) => {
+                let context = format!("cannot write {}", path.display());
+                Failure::new(Exit::Unfinished, anyhow::Error::new(error).context(context))
+            }
+            Self::Run(failure) => failure,
+        }
+    }
+}
+
+fn write(args: &ExportArgs, found: &Found, term: &mut Term) -> Result<(), Failure> {
+    let view = &found.loaded.view;
+    match (args.format, args.view) {
+        (Form::Jsonl, Shown::Raw) => copy(&found.path, term),
+        (Form::Jsonl, shown) => print::write(found, None, shown, Format::Json, term),
+        (Form::Markdown, shown) => {
+            let shown = match shown {
+                Shown::Raw => export::Shown::Raw,
+                Shown::Compacted => export::Shown::Compacted,
+                Shown::Both => export::Shown::Both,
+            };
+            let mut out = BufWriter::new(term.document());
+            markdown::write(view, shown, &mut out)?;
+            Ok(out.flush()?)
+        }
+        (Form::Atif, shown) => {
+            let trajectory = match shown {
+                Shown::Raw | Shown::Both => Trajectory::raw(view),
+                Shown::Compacted => Trajectory::compacted(view),
+            };
+            let mut out = BufWriter::new(term.document());
+            serde_json::to_writer(&mut out, &trajectory).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// The file itself, byte for byte, whatever is wrong with it.
+fn copy(path: &Path, term: &mut Term) -> Result<(), Failure> {
+    let file = File::open(path).map_err(|error| {
+        let context = format!("cannot read {}", path.display());
+        Failure::new(Exit::Transcript, anyhow::Error::new(error).context(context))
+    })?;
+    let mut out = BufWriter::new(term.document());
+    io::copy(&mut BufReader::new(file), &mut out)?;
+    Ok(out.flush()?)
+}
