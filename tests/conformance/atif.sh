@@ -22,4 +22,4 @@ for run in "$root/transcripts/demo.jsonl" "$@"; do
             fail "$(cat "$scratch/said")"
     done
 done
-"$place/bin/python" "$here/atif.py" "$scratch"/*.json
+"$place/bin/python" "$here/trajectories.py" "$scratch"/*.json
