@@ -1,5 +1,6 @@
 //! `import`: runs that other agents recorded become transcripts of ours.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,7 +14,7 @@ use undertext::transcript::{Event, Import, Note};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs, amount};
+use crate::cli::{Process, SettingArgs, amount, brief};
 
 /// `import`
 #[derive(Debug, Args)]
@@ -105,7 +106,15 @@ struct Shelf<'a> {
     args: &'a ImportArgs,
     dir: PathBuf,
     sync: Durability,
-    known: Vec<(Digest, Option<u32>, RunId, PathBuf)>,
+    known: Vec<Known>,
+}
+
+/// A run that was imported before.
+struct Known {
+    sha256: Digest,
+    part: Option<u32>,
+    run: RunId,
+    path: PathBuf,
 }
 
 /// Imports recordings.
@@ -161,11 +170,16 @@ pub(crate) fn import(
 }
 
 /// What was imported into a directory before.
-fn known(dir: &Path) -> Result<Vec<(Digest, Option<u32>, RunId, PathBuf)>, Failure> {
+fn known(dir: &Path) -> Result<Vec<Known>, Failure> {
     let files = runs::list(dir)?.into_iter();
     let known = files.filter_map(|file| {
         let import = file.run()?.imported?;
-        Some((import.sha256, import.part, file.id, file.path))
+        Some(Known {
+            sha256: import.sha256,
+            part: import.part,
+            run: file.id,
+            path: file.path,
+        })
     });
     Ok(known.collect())
 }
@@ -187,25 +201,22 @@ impl Shelf<'_> {
 
     fn run(&mut self, imported: Imported) -> Result<Told, Failure> {
         let import = imported.import().clone();
-        let same = |(sha256, part, ..): &&(Digest, Option<u32>, RunId, PathBuf)| {
-            (*sha256, *part) == (import.sha256, import.part)
+        let same = |known: &&Known| {
+            (known.sha256, known.part) == (import.sha256, import.part) && !self.args.again
         };
-        if let Some((.., run, path)) = self.known.iter().find(same).filter(|_| !self.args.again) {
+        if let Some(known) = self.known.iter().find(same) {
             return Ok(Told {
-                run: *run,
-                transcript: path.display().to_string(),
+                run: known.run,
+                transcript: known.path.display().to_string(),
                 imported: import,
                 already: true,
                 holds: None,
             });
         }
         // Another copy gets an id of its own.
-        let taken = |run: &RunId| self.dir.join(format!("{run}.jsonl")).exists();
-        let ids = (0..).map(|copy| imported.run_id(copy));
-        let run = ids
-            .skip_while(taken)
-            .next()
-            .unwrap_or_else(|| imported.run_id(0));
+        let is_free = |run: &RunId| !self.dir.join(format!("{run}.jsonl")).exists();
+        let mut ids = (0..).map(|copy| imported.run_id(copy));
+        let run = ids.find(is_free).unwrap_or_else(|| imported.run_id(0));
         let storage = FileStorage::create(&self.dir, run, self.sync)?;
         let path = storage.path().to_owned();
         let name = self.args.name.clone();
@@ -217,8 +228,12 @@ impl Shelf<'_> {
                 return Err(error.into());
             }
         };
-        self.known
-            .push((import.sha256, import.part, run, path.clone()));
+        self.known.push(Known {
+            sha256: import.sha256,
+            part: import.part,
+            run,
+            path: path.clone(),
+        });
         Ok(Told {
             run,
             transcript: path.display().to_string(),
@@ -331,15 +346,27 @@ impl Told {
             row("left out", format!("{lines} that cannot be read"))?;
         }
         // The same may be said of many places.
-        for (place, note) in holds.notes.iter().enumerate().take(NOTES) {
-            row(if place == 0 { "notes" } else { "" }, note.clone())?;
+        let mut notes: Vec<(&str, u64)> = Vec::new();
+        for note in &holds.notes {
+            match notes.iter_mut().find(|(known, _)| known == note) {
+                Some((_, times)) => *times += 1,
+                None => notes.push((note, 1)),
+            }
         }
-        if let Some(more @ 1..) = holds.notes.len().checked_sub(NOTES) {
+        for (place, (note, times)) in notes.iter().enumerate().take(NOTES) {
+            let mut text = brief::first_line(note, NOTE_CHARS);
+            if *times > 1 {
+                write!(text, " ({times} times)").ok();
+            }
+            row(if place == 0 { "notes" } else { "" }, text)?;
+        }
+        if let Some(more @ 1..) = notes.len().checked_sub(NOTES) {
             row("", format!("and {} more", amount::count(more as u64)))?;
         }
         row("to look at it", format!("undertext show {name}"))
     }
 }
 
-/// How many notes are shown.
+/// How many notes are shown, and how much of each, in characters.
 const NOTES: usize = 5;
+const NOTE_CHARS: usize = 120;

@@ -93,6 +93,9 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
                 continue;
             };
             if live[place] {
+                let next = (place + 1..records.len()).find(|next| live[*next]);
+                let next = next.and_then(|next| records[next].as_ref());
+                writer.expands = next.is_some_and(Record::is_put_in);
                 writer.write(record);
             } else {
                 off += u64::from(record.is_message());
@@ -101,7 +104,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
         let mut pen = writer.pen;
         if off > 0 {
             pen.note(format!(
-                "{off} records of branches that were given up are left out"
+                "records of branches that were given up, left out: {off}"
             ));
         }
         if pen.has_responses() {
@@ -111,7 +114,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     if let Some(pen) = pens.first_mut() {
         pen.skipped = skipped;
         if aside > 0 {
-            pen.note(format!("{aside} records of sub-agents are left out"));
+            pen.note(format!("records of sub-agents, left out: {aside}"));
         }
     }
     Ok(pens)
@@ -161,6 +164,11 @@ fn live(tree: &Tree, records: &[Record]) -> Vec<bool> {
 }
 
 impl Record {
+    /// Whether it is a message that the client wrote, such as what a command of the person stands for.
+    fn is_put_in(&self) -> bool {
+        matches!(self.kind, Kind::User(_, true))
+    }
+
     /// Whether it is a message, and not only something on the way to one.
     fn is_message(&self) -> bool {
         match self.kind {
@@ -282,6 +290,8 @@ fn injected(mut attachment: Value) -> Option<String> {
 struct Writer {
     pen: Pen,
     boundary: Option<(Origin, u64)>,
+    /// The client wrote the next message: a command stands for it.
+    expands: bool,
 }
 
 impl Writer {
@@ -290,7 +300,7 @@ impl Writer {
         pen.at(record.at);
         pen.run(&record.cwd, &record.version, &record.session);
         match record.kind {
-            Kind::User(blocks, meta) => user(pen, blocks, meta),
+            Kind::User(blocks, meta) => user(pen, blocks, meta, self.expands),
             Kind::Assistant(assistant) => said(pen, *assistant),
             Kind::Injected(text) => pen.user(Speaker::Runtime, text, Vec::new()),
             Kind::Boundary(origin, tokens) => self.boundary = Some((origin, tokens)),
@@ -340,7 +350,7 @@ const INJECTED: [&str; 16] = [
 /// How the result of a call begins that the person did not allow.
 const REFUSED: &str = "The user doesn't want to";
 
-fn user(pen: &mut Pen, blocks: Vec<Value>, meta: bool) {
+fn user(pen: &mut Pen, blocks: Vec<Value>, meta: bool, expands: bool) {
     let mut attachments: Vec<Attachment> = Vec::new();
     let mut said: Vec<String> = Vec::new();
     for mut block in blocks {
@@ -360,13 +370,22 @@ fn user(pen: &mut Pen, blocks: Vec<Value>, meta: bool) {
         }
     }
     // Texts of one kind are one message.
-    let injected = |text: &String| is_put_in(text, &INJECTED);
+    let is_command = said
+        .first()
+        .is_some_and(|text| text.starts_with("<command-"));
+    // A command that stands for a message is what the person typed; others the client carries out.
+    let put_in: &[&str] = if is_command && expands {
+        &[]
+    } else {
+        &INJECTED
+    };
+    let injected = |text: &String| is_put_in(text, put_in);
     let mut messages = said
         .chunk_by(|one, next| injected(one) == injected(next))
         .map(|texts| texts.join("\n\n"))
         .peekable();
     if messages.peek().is_none() {
-        return typed(pen, meta, &INJECTED, "", attachments);
+        return typed(pen, meta, put_in, "", attachments);
     }
     while let Some(text) = messages.next() {
         let last = messages.peek().is_none();
@@ -375,7 +394,7 @@ fn user(pen: &mut Pen, blocks: Vec<Value>, meta: bool) {
         } else {
             Vec::new()
         };
-        typed(pen, meta, &INJECTED, &text, beside);
+        typed(pen, meta, put_in, &text, beside);
     }
 }
 

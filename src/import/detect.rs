@@ -154,20 +154,13 @@ pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
             .next()
             .unwrap_or_else(|| Found::Unknown(format!("its first object has {first}")));
     }
-    let heading = b"# aider chat started at";
-    if text
-        .windows(heading.len())
-        .take(64 << 10)
-        .any(|part| part == heading)
-    {
-        return Found::Format(Format::Aider);
-    }
-    // A history may have lost its heading.
     let has = |mark: &[u8]| {
         text.split(|byte| *byte == b'\n')
             .any(|line| line.starts_with(mark))
     };
-    if extension == Some("md") && has(b"#### ") && has(b"> ") {
+    // A history may have lost its heading.
+    let is_history = extension == Some("md") && has(b"#### ") && has(b"> ");
+    if has(b"# aider chat started at") || is_history {
         return Found::Format(Format::Aider);
     }
     Found::Unknown("it is neither JSON nor a chat history of aider".to_owned())
@@ -188,7 +181,10 @@ fn of_members(members: &Members, extension: Option<&str>) -> Option<Found> {
             || (has(&["messages"]) && extension == Some("traj"))
         {
             Format::MiniSweAgent
-        } else if has(&["trajectory", "environment"]) || has(&["history", "trajectory"]) {
+        } else if has(&["trajectory", "environment"])
+            || has(&["history", "trajectory"])
+            || (has(&["history"]) && extension == Some("traj"))
+        {
             Format::SweAgent
         } else if has(&["history"]) || has(&["instance_id", "metadata"]) {
             Format::OpenHands
@@ -396,6 +392,11 @@ mod tests {
                 "its first object has the members a, b, d",
             ),
             ("a.jsonl", "{}", "its first object has no members"),
+            (
+                "a.md",
+                "it is not `# aider chat started at`",
+                "it is neither JSON nor a chat history of aider",
+            ),
             ("a.zip", "PK\x03\x04", "it is a zip archive"),
             (
                 "a.txt",

@@ -18,6 +18,7 @@ mod known;
 mod pen;
 mod walk;
 mod write;
+mod imported;
 mod claude_code;
 mod codex;
 mod pi;
@@ -33,13 +34,15 @@ mod inspect;
 mod aider;
 #[cfg(test)]
 mod told;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use detect::{Format, NoFormat};
+pub use imported::Imported;
 pub use walk::{looks_like, recordings};
-pub use write::Imported;
 
 use crate::record::RecordError;
 use crate::transcript::{Attachment, Speaker};
@@ -155,7 +158,7 @@ fn read_source(mut source: Source, wanted: Option<Format>) -> Result<Vec<Importe
     let parts = pens.len();
     let imported = (1..).zip(pens).map(|(part, pen)| {
         let part = (parts > 1).then_some(part);
-        let of = write::Origin {
+        let of = imported::Origin {
             format,
             file: name.clone(),
             sha256,

@@ -53,7 +53,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     pen.skipped = skipped;
     if off > 0 {
         pen.note(format!(
-            "{off} messages of branches that were given up are left out"
+            "messages of branches that were given up, left out: {off}"
         ));
     }
     Ok(vec![pen])
@@ -71,9 +71,12 @@ struct Session {
 
 impl Session {
     fn entry(&mut self, place: usize, mut entry: Value) {
-        self.pen.at(string(&entry["timestamp"]).parse().ok());
         let mut mark = self.pen.mark();
         let kind = take_text(&mut entry, "type");
+        // A session that branched off another has older entries than itself.
+        if kind != "session" {
+            self.pen.at(string(&entry["timestamp"]).parse().ok());
+        }
         match kind.as_str() {
             "session" => {
                 let (cwd, id) = (string(&entry["cwd"]), string(&entry["id"]));

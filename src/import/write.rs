@@ -9,159 +9,44 @@
 use std::mem;
 use std::sync::Arc;
 
-use crate::exchange::{Clipped, Ending, Response, Status, ToolCall, ToolResult, ToolSpec, Usage};
-use crate::id::{CallId, Digest, EntryId, RunId, Span};
+use crate::exchange::{
+    Clipped, Ending, Facts, Reasoning, Response, Status, ToolCall, ToolResult, Usage,
+};
+use crate::id::{CallId, Digest, EntryId, Span};
+use crate::import::RECORDED;
 use crate::import::pen::{Answer, Compaction, Draft, Item, Pen, What};
-use crate::import::{Format, RECORDED, known};
 use crate::overlay::{Author, Carry, Layer, Overlay, Size, Summary};
-use crate::record::{Clock, RecordError, Recorder, Storage};
-use crate::setup::{Model, Setup};
+use crate::record::{Clock, RecordError, Recorder};
+use crate::setup::Setup;
 use crate::tools::clip;
 use crate::transcript::jsonl::LINE_WRITTEN;
 use crate::transcript::{
-    At, Attachment, End, Entry, Event, Import, Note, Purpose, Reason, Request,
+    At, Attachment, BodyDigest, End, Entry, Event, Note, Purpose, Reason, Request, Speaker, Totals,
+    User,
 };
-use crate::transcript::{Run, Speaker, Totals, User};
-use crate::wire::{RENDERER, lower};
+use crate::wire::RENDERER;
 use crate::words;
 
 /// The longest text of an entry, in bytes: as JSON it may take six times as many, and a line holds 4 MiB.
 const LONGEST: usize = (LINE_WRITTEN - (64 << 10)) / 6;
 
-/// One run of a recording, ready to be written as a transcript.
-#[derive(Debug)]
-pub struct Imported {
+/// Lays a draft down behind the first entry of a recorder, dated by this clock, under these settings.
+pub(super) fn lay_down(
     pen: Pen,
-    format: Format,
-    import: Import,
-    began: Option<At>,
-}
-
-/// Where a run comes from.
-#[derive(Debug)]
-pub(super) struct Origin {
-    pub(super) format: Format,
-    pub(super) file: String,
-    pub(super) sha256: Digest,
-    /// Which run of the file it is, if there are several.
-    pub(super) part: Option<u32>,
-    /// When the file was last written.
-    pub(super) modified: Option<At>,
-}
-
-impl Imported {
-    pub(super) fn new(pen: Pen, origin: Origin) -> Self {
-        let Origin {
-            format,
-            file,
-            sha256,
-            part,
-            modified,
-        } = origin;
-        let session = Some(pen.head.session.clone()).filter(|id| !id.is_empty());
-        let import = Import {
-            format: format.word().to_owned(),
-            file,
-            sha256,
-            session,
-            part,
-            skipped: pen.skipped,
-        };
-        let mut times = pen.items.iter().map(|item| item.at);
-        let began = times.find_map(|at| at).or(modified);
-        Self {
-            pen,
-            format,
-            import,
-            began,
-        }
-    }
-
-    /// Its format.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Where it comes from, as its first entry says.
-    pub fn import(&self) -> &Import {
-        &self.import
-    }
-
-    /// When it began; if that was not recorded, when its file was last written.
-    pub fn began(&self) -> Option<At> {
-        self.began
-    }
-
-    /// An id for it: of the time at which it began, and of what the file holds. The same run of the same
-    /// file always gets the same one; another `copy` of it gets another.
-    pub fn run_id(&self, copy: u32) -> RunId {
-        let part = self.import.part.unwrap_or_default();
-        let of = format!("{} {part} {copy}", self.import.sha256);
-        let digest = Digest::of(of.as_bytes());
-        let mut random = [0; 10];
-        random.copy_from_slice(&digest.0[..10]);
-        let ms = self.began.map_or(0, |at| u64::try_from(at.0).unwrap_or(0));
-        RunId(uuid::Builder::from_unix_timestamp_millis(ms, &random).into_uuid())
-    }
-
-    /// Its entries, kept in memory alone.
-    pub fn entries(self) -> Result<Vec<Arc<Entry>>, RecordError> {
-        let run = self.run_id(0);
-        let recorder = self.record(Box::new(Nowhere), run, None)?;
-        Ok(recorder.view().transcript().entries().to_vec())
-    }
-
-    /// Writes it as a transcript into an empty storage, under this id and name.
-    pub fn record(
-        self,
-        storage: Box<dyn Storage>,
-        run: RunId,
-        name: Option<String>,
-    ) -> Result<Recorder, RecordError> {
-        let clock = Clock::fixed(self.began.unwrap_or_default());
-        let head = &self.pen.head;
-        let mut generator = self.format.word().to_owned();
-        if !head.version.is_empty() {
-            generator = format!("{generator} {}", head.version);
-        }
-        let run = Run {
-            generator,
-            name,
-            imported: Some(self.import),
-            ..Run::new(run, head.cwd.clone())
-        };
-        let mut writer = Writer {
-            recorder: Recorder::create(storage, clock.clone(), run)?,
-            clock,
-            setup: Setup::new(Model::named("unknown"), ""),
-            is_set: false,
-            places: Vec::new(),
-            depth: 0,
-        };
-        writer.setup.wire.tools = tools(&self.pen);
-        writer.write(self.pen)?;
-        Ok(writer.recorder)
-    }
-}
-
-/// A storage that keeps nothing: the entries are in the view.
-#[derive(Debug)]
-struct Nowhere;
-
-/// The tools that the model was told of, and those that it only called.
-fn tools(pen: &Pen) -> Vec<ToolSpec> {
-    let mut tools = pen.tools.clone();
-    for call in pen.calls() {
-        if !tools.iter().any(|tool| tool.name == call.name) {
-            tools.push(ToolSpec {
-                name: call.name.clone(),
-                description: String::new(),
-                schema: lower::any_object(),
-                meta: known::meta(&call.name),
-            });
-        }
-    }
-    tools
+    recorder: Recorder,
+    clock: Clock,
+    setup: Setup,
+) -> Result<Recorder, RecordError> {
+    let mut writer = Writer {
+        recorder,
+        clock,
+        setup,
+        is_set: false,
+        places: Vec::new(),
+        depth: 0,
+    };
+    writer.write(pen)?;
+    Ok(writer.recorder)
 }
 
 /// Lays a draft down, entry by entry.
@@ -362,7 +247,7 @@ impl Writer {
             round: Some(rounds.saturating_add(1)),
             setup: view.setup_entry().unwrap_or_default(),
             renderer: RENDERER,
-            body: body.unwrap_or(crate::transcript::BodyDigest {
+            body: body.unwrap_or(BodyDigest {
                 sha256: Digest::of(b""),
                 bytes: 0,
             }),
@@ -389,7 +274,7 @@ impl Writer {
             status,
             content,
             clipped,
-            facts: crate::exchange::Facts::default(),
+            facts: Facts::default(),
             ms: None,
         }))?;
         Ok(())
@@ -530,8 +415,8 @@ fn shortened(response: &mut Response) -> usize {
         let calls = response.calls.iter();
         let calls = calls.map(|call| call.arguments.len() + call.name.len() + 200);
         let reasoning = response.reasoning.iter().map(|block| match block {
-            crate::exchange::Reasoning::Text { text, .. } => text.len(),
-            crate::exchange::Reasoning::Raw { raw, .. } => raw.len(),
+            Reasoning::Text { text, .. } => text.len(),
+            Reasoning::Raw { raw, .. } => raw.len(),
         });
         response.text.len() + calls.sum::<usize>() + reasoning.sum::<usize>()
     };
@@ -552,34 +437,4 @@ fn shortened(response: &mut Response) -> usize {
         }
     }
     all - size(response)
-}
-
-impl Storage for Nowhere {
-    fn append(&mut self, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn sync(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn read(&self) -> std::io::Result<Box<dyn std::io::BufRead + Send + '_>> {
-        Ok(Box::new(std::io::empty()))
-    }
-
-    fn length(&self) -> std::io::Result<u64> {
-        Ok(0)
-    }
-
-    fn write_blob(&mut self, _: Digest, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn read_blob(&self, _: Digest) -> std::io::Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
-
-    fn location(&self) -> String {
-        "an imported run".to_owned()
-    }
 }

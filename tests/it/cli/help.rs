@@ -16,6 +16,7 @@ const COMMANDS: [&[&str]; 23] = [
     &["pin"],
     &["unpin"],
     &["fork"],
+    &["import"],
     &["export"],
     &["config"],
     &["config", "init"],

@@ -22,6 +22,7 @@ mod fork;
 mod rerun;
 mod export;
 mod inputs;
+mod import;
 mod config;
 mod settings_page;
 mod offline;

@@ -69,6 +69,15 @@ fn whatever_a_command_writes_fits_its_schema() {
     let wrong = ["config", "check", "--json", "--set", "nothing=1"];
     hold("config-check", &place.run(&wrong).out);
     hold("tools", &place.run(&["tools", "--json"]).out);
+    let recording = crate::corpus::excerpts().join("codex/rollout.jsonl");
+    let import = [
+        "import",
+        "--json",
+        recording.to_str().unwrap(),
+        "--out",
+        "o",
+    ];
+    hold("import", &place.run(&import).out);
     hold("fork", &place.run(&["fork", "last", "--json"]).out);
     std::fs::copy(GOLDEN, place.path("home/w/golden.jsonl")).unwrap();
     for (name, at) in [

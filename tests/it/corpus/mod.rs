@@ -2,30 +2,21 @@
 //! as a run of ours would be.
 //!
 //! `UNDERTEXT_CORPUS` names a folder of recordings, one folder a format; without it the short
-//! excerpts beside this file are played, in a smaller window. A reader takes a file as its agent
-//! wrote it, leaves out what it does not understand, and gives turns, rounds, calls and results;
-//! `play` runs them, `facts` plants what must not be lost, `judge` holds the laws against what was
+//! excerpts beside this file are played, in a smaller window. Recordings are imported as a person would
+//! import them, and give turns, rounds, calls and results; `play` runs them, `facts` plants what must not be lost, `judge` holds the laws against what was
 //! recorded. With `--nocapture` the figures of each run are printed.
 
-mod archive;
-mod claude_code;
-mod codex;
 mod facts;
 mod judge;
-mod lines;
-mod logs;
-mod openhands;
-mod pi;
 mod play;
 mod recording;
-mod swe_agent;
-mod terminals;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use undertext::import::{self, Imported};
 use undertext::setup::Policy;
 use undertext::view::Sizes;
 
@@ -38,9 +29,6 @@ const SMALL_WINDOW: u64 = 3_000;
 
 /// How often in a run the oracle is asked: each time costs it the square of the run.
 const LOOKS: usize = 10;
-
-/// A reader: the file's name and its bytes, to the runs in it.
-type Read = fn(&str, &[u8]) -> Vec<Recording>;
 
 /// The folder of recordings, and the window to play them in.
 #[expect(
@@ -58,41 +46,40 @@ pub(crate) fn excerpts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/excerpts")
 }
 
-/// The files of a format, by name; a folder counts as one, its files on a line each.
-fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let Ok(entries) = fs::read_dir(folder) else {
+/// The runs in the recordings of a format, by the name of their file.
+fn recordings(folder: &Path, format: &str) -> Vec<Recording> {
+    let Ok(entries) = fs::read_dir(folder.join(format)) else {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let files = paths.into_iter().map(|path| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let bytes = if path.is_dir() {
-            let inner = files(&path).into_iter().map(|(_, bytes)| one_line(&bytes));
-            inner.collect::<Vec<_>>().join(&b'\n')
-        } else {
-            fs::read(&path).unwrap()
-        };
-        (name, bytes)
-    });
-    files.collect()
+    let of = |path: PathBuf| {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        let runs = import::read(&path, None).unwrap();
+        let runs = imported(&format!("{format}/{file}"), runs);
+        assert!(!runs.is_empty(), "{format}/{file} holds no run");
+        runs
+    };
+    paths.into_iter().flat_map(of).collect()
 }
 
-/// JSON without its line breaks, which stand only between its tokens.
-fn one_line(json: &[u8]) -> Vec<u8> {
-    let breaks = |byte: &u8| !matches!(byte, b'\n' | b'\r');
-    json.iter().copied().filter(breaks).collect()
+/// What imported runs recorded; those in which nothing was answered are left out.
+fn imported(name: &str, runs: Vec<Imported>) -> Vec<Recording> {
+    let recordings = runs.into_iter().filter_map(|run| {
+        let name = match run.import().part {
+            Some(part) => format!("{name} {part}"),
+            None => name.to_owned(),
+        };
+        Recording::of(&name, &run.entries().unwrap())
+    });
+    recordings.collect()
 }
 
 /// Plays every run of a format and holds everything against it.
-fn check(format: &str, read: Read) {
+fn check(format: &str) {
     let (folder, window) = corpus();
-    for (file, bytes) in files(&folder.join(format)) {
-        let runs = read(&format!("{format}/{file}"), &bytes);
-        assert!(!runs.is_empty(), "{format}/{file} holds no run");
-        for recording in &runs {
-            check_run(recording, window);
-        }
+    for recording in recordings(&folder, format) {
+        check_run(&recording, window);
     }
 }
 
@@ -158,63 +145,61 @@ fn row(name: &str, calls: usize, facts: usize, figures: &judge::Figures) -> Stri
 
 /// A test for each format, so that they run side by side.
 macro_rules! formats {
-    ($($test:ident: $folder:literal, $read:path;)*) => {
-        /// The folder of each format, and its reader.
-        const FORMATS: &[(&str, Read)] = &[$(($folder, $read)),*];
+    ($($test:ident: $folder:literal;)*) => {
+        /// The folder of each format.
+        const FORMATS: &[&str] = &[$($folder),*];
 
         $(
             #[test]
             fn $test() {
-                check($folder, $read);
+                check($folder);
             }
         )*
     };
 }
 
 formats! {
-    aider: "aider", terminals::read_aider;
-    atif: "atif", logs::read_atif;
-    claude_code: "claude-code", claude_code::read;
-    codex: "codex", codex::read;
-    copilot_cli: "copilot-cli", terminals::read_copilot;
-    gemini_cli: "gemini-cli", terminals::read_gemini;
-    inspect: "inspect", logs::read_inspect;
-    mini_swe_agent: "mini-swe-agent", swe_agent::read_mini;
-    openhands: "openhands", openhands::read;
-    openhands_sdk: "openhands-sdk", openhands::read_events;
-    pi: "pi", pi::read;
-    swe_agent: "swe-agent", swe_agent::read;
+    aider: "aider";
+    atif: "atif";
+    claude_code: "claude-code";
+    codex: "codex";
+    copilot_cli: "copilot-cli";
+    gemini_cli: "gemini-cli";
+    inspect: "inspect";
+    mini_swe_agent: "mini-swe-agent";
+    openhands: "openhands";
+    openhands_sdk: "openhands-sdk";
+    pi: "pi";
+    swe_agent: "swe-agent";
 }
 
-/// What the readers find in the excerpts, which stay as they are.
+/// What is found in the excerpts, which stay as they are.
 #[test]
-fn readers_find_rounds_calls_and_results() {
+fn recordings_hold_rounds_calls_and_results() {
     let mut found = String::new();
-    for (format, read) in FORMATS {
-        for (file, bytes) in files(&excerpts().join(format)) {
-            for recording in read(&file, &bytes) {
-                let calls: Vec<_> = recording.calls().collect();
-                let failed = |call: &&&recording::Call| !play::recorded(call).1;
-                let tools: BTreeSet<&str> = calls.iter().map(|call| &*call.name).collect();
-                let thoughts = recording
-                    .rounds()
-                    .filter(|round| !round.reasoning.is_empty());
-                writeln!(
-                    found,
-                    "{format}: turns {}, rounds {}, with reasoning {}, calls {} ({}), failed {}",
-                    recording.turns.len(),
-                    recording.rounds().count(),
-                    thoughts.count(),
-                    calls.len(),
-                    tools.into_iter().collect::<Vec<_>>().join(" "),
-                    calls.iter().filter(failed).count(),
-                )
-                .unwrap();
-            }
+    for format in FORMATS {
+        for recording in recordings(&excerpts(), format) {
+            let calls: Vec<_> = recording.calls().collect();
+            let failed = |call: &&&recording::Call| !play::recorded(call).1;
+            let tools: BTreeSet<&str> = calls.iter().map(|call| &*call.name).collect();
+            let thoughts = recording
+                .rounds()
+                .filter(|round| !round.reasoning.is_empty());
+            writeln!(
+                found,
+                "{format}: turns {}, rounds {}, with reasoning {}, calls {} ({}), failed {}",
+                recording.turns.len(),
+                recording.rounds().count(),
+                thoughts.count(),
+                calls.len(),
+                tools.into_iter().collect::<Vec<_>>().join(" "),
+                calls.iter().filter(failed).count(),
+            )
+            .unwrap();
         }
     }
     insta::assert_snapshot!(found, @"
-    aider: turns 1, rounds 2, with reasoning 0, calls 1 (apply_edits), failed 0
+    aider: turns 1, rounds 1, with reasoning 0, calls 0 (), failed 0
     claude-code: turns 1, rounds 6, with reasoning 0, calls 5 (Glob Grep Read), failed 0
     codex: turns 1, rounds 8, with reasoning 6, calls 7 (shell), failed 0
     copilot-cli: turns 1, rounds 2, with reasoning 0, calls 1 (shell), failed 0
@@ -229,16 +214,20 @@ fn readers_find_rounds_calls_and_results() {
 /// A line that is no JSON, such as one that was cut, costs that line and no more.
 #[test]
 fn a_broken_line_is_left_out() {
-    for (format, file, read) in [
-        ("codex", "rollout.jsonl", codex::read as Read),
-        ("pi", "session.jsonl", pi::read),
-    ] {
+    for (format, file) in [("codex", "rollout.jsonl"), ("pi", "session.jsonl")] {
         let whole = fs::read_to_string(excerpts().join(format).join(file)).unwrap();
         let lines = whole
             .lines()
             .map(|line| format!("{line}\n{{\"type\":\"mess\n\n"));
         let broken: String = lines.collect();
-        let read = |text: &str| format!("{:?}", read(file, text.as_bytes()));
-        assert_eq!(read(&whole), read(&broken), "{format}");
+        let read = |text: &str| {
+            let runs = import::read_bytes(file, text.as_bytes().to_vec(), None).unwrap();
+            let skipped = runs[0].import().skipped;
+            (format!("{:?}", imported(file, runs)), skipped)
+        };
+        let lines = whole.lines().count() as u64;
+        let (whole, broken) = (read(&whole), read(&broken));
+        assert_eq!((whole.0, lines), broken, "{format}");
+        assert_eq!(whole.1, 0, "{format}");
     }
 }

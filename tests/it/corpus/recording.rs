@@ -1,8 +1,12 @@
-//! A recorded run of another agent, and the pen by which every reader writes it down.
+//! A recorded run of another agent, as it is played: taken from the transcript that its import made.
 
 use std::mem;
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use undertext::exchange::{Reasoning, Status};
+use undertext::id::CallId;
+use undertext::transcript::{Entry, Event, Speaker};
 
 /// What a run recorded, whatever its format: turns of a message and the rounds that follow it.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +43,50 @@ pub(super) struct Call {
 }
 
 impl Recording {
+    /// What an imported run recorded; `None` if nothing was answered in it. What a client put in the
+    /// user's place is no message of a person: what it tells of work in the background is the result of
+    /// a call, all else is left out once somebody spoke.
+    pub(super) fn of(name: &str, entries: &[Arc<Entry>]) -> Option<Self> {
+        let mut pen = Pen::default();
+        for entry in entries {
+            let key = entry.id.to_string();
+            match &entry.event {
+                Event::User(user) if user.origin == Speaker::Runtime && pen.has_begun() => {
+                    if !user.text.starts_with("<task-notification>") {
+                        continue;
+                    }
+                    pen.called(Some(&key), &key, "Notification", &json!({}));
+                    pen.answered(&key, &user.text, true);
+                }
+                Event::User(user) => {
+                    let parts = user.attachments.iter().map(|part| part.text.as_str());
+                    let texts: Vec<&str> = [user.text.as_str()].into_iter().chain(parts).collect();
+                    pen.user(&texts.join("\n"));
+                }
+                Event::Response(response) => {
+                    for block in &response.reasoning {
+                        if let Reasoning::Text { text, .. } = block {
+                            pen.thought(Some(&key), text);
+                        }
+                    }
+                    pen.said(Some(&key), &response.text);
+                    for (index, call) in response.calls.iter().enumerate() {
+                        let id = CallId::at(entry.id, index).to_string();
+                        let arguments = serde_json::from_str(&call.arguments);
+                        let arguments = arguments.unwrap_or_else(|_| call.arguments.clone().into());
+                        pen.called(Some(&key), &id, &call.name, &arguments);
+                    }
+                }
+                Event::Result(result) if result.status != Status::Interrupted => {
+                    let ok = result.status == Status::Ok;
+                    pen.answered(&result.call.to_string(), &result.content, ok);
+                }
+                _ => {}
+            }
+        }
+        pen.recording(name)
+    }
+
     pub(super) fn rounds(&self) -> impl Iterator<Item = &Round> {
         self.turns.iter().flat_map(|turn| &turn.rounds)
     }
@@ -50,8 +98,7 @@ impl Recording {
 
 /// Writes a recording down, piece by piece, in the order of the file.
 ///
-/// Pieces of one response have the same key. Where the format has none, a response ends with the
-/// first result or message after it.
+/// Pieces of one response have the same key.
 #[derive(Debug, Default)]
 pub(super) struct Pen {
     turns: Vec<Turn>,
@@ -60,6 +107,11 @@ pub(super) struct Pen {
 }
 
 impl Pen {
+    /// Whether somebody spoke.
+    fn has_begun(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
     /// The user says something.
     pub(super) fn user(&mut self, text: &str) {
         if text.trim().is_empty() {
