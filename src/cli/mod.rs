@@ -44,6 +44,7 @@ mod lived;
 pub(crate) mod replay;
 pub(crate) mod rerun;
 pub(crate) mod page;
+pub(crate) mod serve;
 pub(crate) mod why;
 pub(crate) mod edits;
 pub(crate) mod fork;

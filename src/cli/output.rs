@@ -15,7 +15,7 @@ use undertext::transcript::{Entry, Reason, Totals};
 use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::rerun::Rerun;
 use crate::cli::{
-    compacted, config, doctor, fork, import, lab, list, page, replay, rm, show, tools, why,
+    compacted, config, doctor, fork, import, lab, list, page, replay, rm, serve, show, tools, why,
 };
 
 /// What `run --json` writes beside the transcript's own entries.
@@ -95,7 +95,7 @@ fn contract(settings: SchemaSettings) -> Value {
         ("print", print(&mut generator)),
         ("replay", replay(&mut generator)),
         ("why", generator.subschema_for::<why::Told>()),
-        ("page", generator.subschema_for::<page::Written>()),
+        ("page", paged(&mut generator)),
         ("retract", generator.subschema_for::<Retracted>()),
         ("expand", generator.subschema_for::<Expanded>()),
         ("pin", generator.subschema_for::<Pinned>()),
@@ -186,6 +186,18 @@ fn replay(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "description": "A line a request, and a last one; with --run one line, `rerun`.",
         "anyOf": [told, rerun]
+    })
+}
+
+/// What `page` writes.
+fn paged(generator: &mut SchemaGenerator) -> Schema {
+    let (written, served) = (
+        generator.subschema_for::<page::Written>(),
+        generator.subschema_for::<serve::Served>(),
+    );
+    json_schema!({
+        "description": "Where the page is: a file, or with `--serve` an address.",
+        "anyOf": [written, served]
     })
 }
 

@@ -11,6 +11,7 @@ use undertext::page::{self, Data, Life};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
+use crate::cli::serve::{self, Listen};
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount};
 
@@ -27,6 +28,10 @@ pub(crate) struct PageArgs {
     /// Write the page there; `-` is standard output [default: the run's digits with .html, here]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Serve it instead, growing as the run does, there or on a free port of this machine
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "localhost")]
+    #[arg(conflicts_with = "out")]
+    pub(crate) serve: Option<Listen>,
     /// Write a JSON object that says where it is
     #[arg(long)]
     pub(crate) json: bool,
@@ -58,6 +63,9 @@ fn is_zero(number: &u64) -> bool {
 /// Writes the page of a run.
 pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let found = find::read(&args.run, &args.settings, process, term)?;
+    if let Some(listen) = args.serve {
+        return serve::serve(listen, &found.path, args.json, term);
+    }
     let exit = if found.loaded.damage.is_empty() {
         Exit::Done
     } else {

@@ -12,8 +12,10 @@
 mod base64;
 mod data;
 mod entries;
+mod growing;
 mod lists;
 mod texts;
+pub mod serve;
 
 use sha2::{Digest as _, Sha256};
 

@@ -122,11 +122,12 @@ mod tests {
     fn more(follow: &mut Follow) -> String {
         let mut got = Vec::new();
         let end = follow.more(|item| {
-            got.push(match item {
+            let text = match item {
                 Item::Entry { entry, offset, .. } => format!("e{} at {offset}", entry.id),
                 Item::Damage(damage) => damage.to_string(),
                 Item::Torn(_) => "torn".to_owned(),
-            })
+            };
+            got.push(text);
         });
         let dir = follow.path().parent().unwrap().display().to_string();
         got.extend(end.err().map(|error| error.to_string().replace(&dir, "")));

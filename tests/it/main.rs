@@ -97,6 +97,8 @@ mod lab;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod served;
+#[cfg(test)]
 #[cfg(feature = "cli")]
 mod provider;
 #[cfg(test)]

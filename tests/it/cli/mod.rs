@@ -33,6 +33,7 @@ mod hooks;
 mod tools;
 mod doctor;
 mod transport;
+mod served;
 
 use std::fs;
 use std::path::PathBuf;
