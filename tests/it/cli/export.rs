@@ -40,7 +40,7 @@ fn hostile() -> Draft {
                 "",
             ),
             ("Read", r#"{"n":1e400}"#, "too large"),
-            ("Read", r#"[1]"#, "no object"),
+            ("Read", "[1]", "no object"),
         ],
     );
     draft.push(note("a `tick\n# no heading"));

@@ -2,7 +2,7 @@
 
 use crate::cli::Place;
 
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 25] = [
     &["run"],
     &["demo"],
     &["list"],
