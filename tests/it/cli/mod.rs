@@ -23,6 +23,7 @@ mod rerun;
 mod export;
 mod inputs;
 mod import;
+mod lab;
 mod config;
 mod settings_page;
 mod offline;

@@ -78,6 +78,10 @@ fn whatever_a_command_writes_fits_its_schema() {
         "o",
     ];
     hold("import", &place.run(&import).out);
+    let golden = [
+        "lab", GOLDEN, GOLDEN, "--search", "--window", "12000", "--json",
+    ];
+    hold("lab", &place.run(&golden).out);
     hold("fork", &place.run(&["fork", "last", "--json"]).out);
     std::fs::copy(GOLDEN, place.path("home/w/golden.jsonl")).unwrap();
     for (name, at) in [

@@ -1,15 +1,99 @@
-//! Policies tried on recorded runs: what the laboratory lays is what the loop would have laid.
+//! Policies tried on recorded runs: what the laboratory lays is what the loop would have laid, and what
+//! it counts is what a second simulation counts.
 
 mod independent;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use undertext::lab::{Source, Summaries, Terms, simulate};
+use undertext::import;
+use undertext::lab::{Contender, Source, Summaries, Terms, outcomes, simulate};
 use undertext::overlay::Overlay;
 use undertext::record::runs;
-use undertext::setup::{Compaction, Setup};
+use undertext::setup::{Compaction, EstimateRule, Setup};
 use undertext::transcript::{Entry, Event, Purpose};
+
+use crate::corpus::{corpus, excerpts};
+
+/// The runs in a file or below a directory, by name.
+fn runs_in(path: &Path, found: &mut Vec<(String, Vec<Arc<Entry>>)>) {
+    if let Ok(runs) = import::read(path, None) {
+        for (part, run) in runs.into_iter().enumerate() {
+            let name = path.file_name().unwrap().to_string_lossy();
+            found.push((format!("{name} {part}"), run.entries().unwrap()));
+        }
+    } else if path.is_dir() {
+        let files = fs::read_dir(path).unwrap();
+        let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().for_each(|path| runs_in(path, found));
+    }
+}
+
+/// Micro-compaction alone, which waits for so many tokens and never for the cache.
+fn micro_alone(min_gain_tokens: usize, [keep, chars]: [usize; 2]) -> Compaction {
+    let mut policy = Compaction {
+        estimate: EstimateRule::Chars,
+        ..Compaction::default()
+    };
+    policy.auto.enabled = false;
+    policy.micro.min_gain_tokens = min_gain_tokens as u64;
+    policy.micro.keep_recent = u32::try_from(keep).unwrap();
+    policy.micro.min_chars = chars as u64;
+    policy.micro.cold_after_ms = u64::MAX;
+    policy
+}
+
+/// No compaction, each chance, and at least 10,000 tokens come to the same in both simulations.
+#[test]
+fn a_second_simulation_agrees() {
+    let (folder, _) = corpus();
+    agree(&folder, 10_000, [10, 800]);
+    // The excerpts are short.
+    agree(&excerpts(), 400, [1, 100]);
+}
+
+fn agree(folder: &Path, gain: usize, micro: [usize; 2]) {
+    let mut runs = Vec::new();
+    runs_in(folder, &mut runs);
+    assert!(runs.len() > 4, "{}", runs.len());
+    let terms = Terms {
+        window: Some(200_000),
+        ..Terms::default()
+    };
+    let policies = [
+        Contender::none(),
+        Contender::new("each chance", micro_alone(0, micro)),
+        Contender::new("enough", micro_alone(gain, micro)),
+    ];
+    let percent = |part: f64, of: f64| part / of * 100.0;
+    let mut passes = 0;
+    for (name, entries) in runs {
+        let plain = entries
+            .iter()
+            .map(|it| serde_json::to_value(&**it).unwrap());
+        let plain: Vec<_> = plain.collect();
+        let source = Source::new(&name, entries);
+        if source.requests() == 0 {
+            continue;
+        }
+        let ours = outcomes(&[source], &policies, &terms).remove(0);
+        let theirs = [None, Some(0), Some(gain)].map(|gain| independent::play(&plain, gain, micro));
+        for (place, (our, their)) in ours.iter().zip(&theirs).enumerate() {
+            let our_percent = [
+                percent(our.prompt_tokens as f64, ours[0].prompt_tokens as f64),
+                percent(our.cost, ours[0].cost),
+            ];
+            let their_percent = [percent(their.0, theirs[0].0), percent(their.1, theirs[0].1)];
+            for (our, their) in our_percent.iter().zip(their_percent) {
+                assert!((our - their).abs() < 0.1, "{name}: {our} is not {their}");
+            }
+            passes += our.passes;
+        }
+    }
+    assert!(passes > 0 || folder != excerpts(), "{}", folder.display());
+}
 
 /// The entries of the recorded demo.
 fn golden() -> Vec<Arc<Entry>> {
