@@ -36,7 +36,24 @@ fn the_table_has_a_block_a_run_and_a_line_a_policy() {
         (ran.code, &*ran.err),
         (0, "left out: 1 file without a run\n")
     );
-    insta::assert_snapshot!(ran.out, @"");
+    insta::assert_snapshot!(ran.out, @r"
+      policy       requests   prompt  of none    cost  of none  passes    peak  hidden     regret
+    runs/deep/session.jsonl
+      none                5    3,352  100.0 %   1,387  100.0 %       0   1,167       0          -
+      each chance         5    3,352  100.0 %   1,387  100.0 %       0   1,167       0          -
+      default             5    3,352  100.0 %   1,387  100.0 %       0   1,167       0          -
+      cheap.yaml          5    3,352  100.0 %   1,387  100.0 %       0   1,167       0          -
+    runs/demo.jsonl
+      none               15  200,396  100.0 %  38,800  100.0 %       0  20,838       0          -
+      each chance        15  114,144   57.0 %  61,485  158.5 %       5  13,060      24  1 (4.2 %)
+      default            15  115,009   57.4 %  56,330  145.2 %       3  13,060      24  1 (4.2 %)
+      cheap.yaml         15  112,252   56.0 %  59,544  153.5 %       5  11,483      24  2 (8.3 %)
+    2 runs
+      none               20  203,748  100.0 %  40,187  100.0 %       0  20,838       0          -
+      each chance        20  117,496   57.7 %  62,872  156.4 %       5  13,060      24  1 (4.2 %)
+      default            20  118,361   58.1 %  57,717  143.6 %       3  13,060      24  1 (4.2 %)
+      cheap.yaml         20  115,604   56.7 %  60,931  151.6 %       5  11,483      24  2 (8.3 %)
+    ");
 }
 
 #[test]
@@ -157,7 +174,7 @@ fn what_cannot_be_tried_is_said() {
         (
             &["lab", "nothing"],
             2,
-            "undertext: `nothing` is no run id, no part of one, and no path to a .jsonl file",
+            "undertext: `nothing` is no run id, no part of one, and no path to a .jsonl file; `undertext list` shows all runs",
         ),
         (
             &["lab", "empty"],

@@ -24,16 +24,14 @@ fn reply(entry: &Value, id: u64) -> String {
         let function = json!({"name": call["name"], "arguments": arguments});
         json!({"id": format!("call_{id}_{place}"), "type": "function", "function": function})
     });
-    let calls: Vec<Value> = calls.collect();
-    let content = &entry["text"];
-    let mut message = json!({"role": "assistant", "content": content, "tool_calls": calls});
+    let (calls, said) = (calls.collect::<Vec<_>>(), &entry["text"]);
+    let mut message = json!({"role": "assistant", "content": said, "tool_calls": calls});
     for block in list(entry, "reasoning").filter(|block| block["text"].is_string()) {
         let field = text(block, "field");
         message[field] = Value::from(text(&message, field).to_owned() + text(block, "text"));
     }
-    let is_there = |field: &Value| !field.is_null() && *field != json!([]);
     let fields = message.as_object_mut().unwrap();
-    fields.retain(|_, field| is_there(field));
+    fields.retain(|_, field| !field.is_null() && *field != json!([]));
     message.to_string()
 }
 

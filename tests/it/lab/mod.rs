@@ -80,7 +80,7 @@ fn agree(folder: &Path, gain: usize, micro: [usize; 2]) {
         }
         let ours = outcomes(&[source], &policies, &terms).remove(0);
         let theirs = [None, Some(0), Some(gain)].map(|gain| independent::play(&plain, gain, micro));
-        for (place, (our, their)) in ours.iter().zip(&theirs).enumerate() {
+        for (our, their) in ours.iter().zip(&theirs) {
             let our_percent = [
                 percent(our.prompt_tokens as f64, ours[0].prompt_tokens as f64),
                 percent(our.cost, ours[0].cost),
