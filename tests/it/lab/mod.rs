@@ -1,6 +1,11 @@
 //! Policies tried on recorded runs: what the laboratory lays is what the loop would have laid, and what
 //! it counts is what a second simulation counts.
 
+#[expect(
+    clippy::too_many_lines,
+    clippy::cast_precision_loss,
+    reason = "a simulation to be read in one go, of counts far below 2^52"
+)]
 mod independent;
 
 use std::fs;
@@ -49,7 +54,9 @@ fn micro_alone(min_gain_tokens: usize, [keep, chars]: [usize; 2]) -> Compaction 
 #[test]
 fn a_second_simulation_agrees() {
     let (folder, _) = corpus();
-    agree(&folder, 10_000, [10, 800]);
+    if folder != excerpts() {
+        agree(&folder, 10_000, [10, 800]);
+    }
     // The excerpts are short.
     agree(&excerpts(), 400, [1, 100]);
 }
@@ -92,7 +99,7 @@ fn agree(folder: &Path, gain: usize, micro: [usize; 2]) {
             passes += our.passes;
         }
     }
-    assert!(passes > 0 || folder != excerpts(), "{}", folder.display());
+    assert!(passes > 0, "{}", folder.display());
 }
 
 /// The entries of the recorded demo.
@@ -147,7 +154,7 @@ fn a_run_under_its_own_policy_is_itself() {
     assert_eq!(overlays(again), recorded);
     assert_eq!(estimates(again), estimates(&entries));
     assert_eq!(played.outcome.overlays, recorded.len() as u64);
-    assert_eq!(played.outcome.stopped, false);
+    assert!(!played.outcome.stopped);
 
     // Another policy lays something else, and none lays nothing.
     let mut other = own.clone();
