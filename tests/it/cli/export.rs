@@ -73,6 +73,7 @@ fn lines_are_the_transcripts_own() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the document is shown whole")]
 fn a_document_holds_what_was_said_and_nothing_else() {
     let place = Place::new();
     let path = write(&place, &hostile());

@@ -1,5 +1,6 @@
 //! A recorded run whose tools run for real once more.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use regex::Regex;
@@ -197,7 +198,7 @@ fn what_cannot_be_played_is_said() {
         &["--run", run, "--workspace", "/"],
     ] {
         let ran = place.run(&[&["replay"], line].concat());
-        told += &format!("{}exit {}\n", ran.err, ran.code);
+        writeln!(told, "{}exit {}", ran.err, ran.code).unwrap();
     }
     for (from, to) in [(r#""text":"look""#, r#""text":"took""#), ("", "")] {
         fs::write(&path, text.replace(from, to)).unwrap();
@@ -207,7 +208,7 @@ fn what_cannot_be_played_is_said() {
         }
         let mut command = place.command(&["replay", "--run", run]);
         let ran = ended(command.current_dir(place.path("home")).spawn().unwrap());
-        told += &format!("{}exit {}\n", ran.err, ran.code);
+        writeln!(told, "{}exit {}", ran.err, ran.code).unwrap();
     }
     insta::assert_snapshot!(place.plain(&told), @"
     undertext: the following required arguments were not provided:
