@@ -73,7 +73,7 @@ pub(crate) fn replay(
             }
         }
     }
-    finish(count, &found, args.json, term)
+    finish(count, &found, args, term)
 }
 
 /// How many requests could be rebuilt.
@@ -119,7 +119,12 @@ fn difference(rebuilt: &Rebuilt) -> Option<String> {
     }
 }
 
-fn finish(count: Count, found: &Found, json: bool, term: &mut Term) -> Result<Exit, Failure> {
+fn finish(
+    count: Count,
+    found: &Found,
+    args: &ReplayArgs,
+    term: &mut Term,
+) -> Result<Exit, Failure> {
     let Count {
         all, equal, first, ..
     } = count;
@@ -128,10 +133,11 @@ fn finish(count: Count, found: &Found, json: bool, term: &mut Term) -> Result<Ex
     let exit = match &first {
         _ if damaged => Exit::Transcript,
         Some(_) => Exit::Unfinished,
-        None if loaded.torn.is_some() => Exit::Unfinished,
+        // A run that goes on has a last line that is being written.
+        None if args.verify && loaded.torn.is_some() => Exit::Unfinished,
         None => Exit::Done,
     };
-    if json {
+    if args.json {
         let (first, differs) = first.unzip();
         let last = Told::Replayed {
             requests: all,
@@ -148,7 +154,7 @@ fn finish(count: Count, found: &Found, json: bool, term: &mut Term) -> Result<Ex
     let rebuilt = format!("{} of {requests} rebuilt", amount::count(equal));
     let mut text = match &first {
         None if all == 0 => "there is no request to rebuild".to_owned(),
-        None if exit == Exit::Done => format!("{rebuilt}, all digests equal"),
+        None if !damaged && loaded.torn.is_none() => format!("{rebuilt}, all digests equal"),
         None => rebuilt,
         Some((first, _)) => format!("{rebuilt}; the first that is not: {first}"),
     };

@@ -105,12 +105,15 @@ pub struct Source {
     summaries: Vec<String>,
     /// The long lines of its entries, as digests.
     lines: HashMap<EntryId, Box<[u64]>>,
+    /// The same of the arguments of each call of a response.
+    arguments: HashMap<EntryId, Vec<Box<[u64]>>>,
 }
 
 impl Source {
     /// The run of these entries.
     pub fn new(name: impl Into<String>, entries: Vec<Arc<Entry>>) -> Self {
         let mut lines = HashMap::new();
+        let mut arguments = HashMap::new();
         let mut asked = HashMap::new();
         let mut summaries = Vec::new();
         let mut is_imported = false;
@@ -118,6 +121,11 @@ impl Source {
             let found = sight::lines(entry);
             if !found.is_empty() {
                 lines.insert(entry.id, found.into_boxed_slice());
+            }
+            if let Event::Response(response) = &entry.event
+                && !response.calls.is_empty()
+            {
+                arguments.insert(entry.id, sight::argument_lines(response));
             }
             if let Event::Run(run) = &entry.event {
                 is_imported = run.imported.is_some();
@@ -136,6 +144,7 @@ impl Source {
             is_imported,
             summaries,
             lines,
+            arguments,
         }
     }
 
@@ -150,6 +159,11 @@ impl Source {
     fn entry(&self, id: EntryId) -> Option<&Entry> {
         let place = self.entries.binary_search_by_key(&id, |entry| entry.id);
         self.entries.get(place.ok()?).map(Arc::as_ref)
+    }
+
+    fn arguments(&self, id: EntryId) -> &[Box<[u64]>] {
+        let found = self.arguments.get(&id);
+        found.map(Vec::as_slice).unwrap_or_default()
     }
 
     fn lines(&self, id: EntryId) -> &[u64] {
@@ -180,7 +194,7 @@ pub struct Outcome {
     pub peak_tokens: u64,
     /// Requests that would not have fitted the window.
     pub too_long: u64,
-    /// Results that were hidden at any time.
+    /// Calls of which the result or the arguments were hidden at any time.
     pub hidden: u64,
     /// Of those, how many a later call fetched again.
     pub fetched: u64,
@@ -218,7 +232,7 @@ impl Outcome {
         self.stopped |= other.stopped;
     }
 
-    /// The part of the hidden results that was missed.
+    /// The part of the hidden calls that was missed.
     pub fn regret(&self) -> f64 {
         ratio(self.regretted, self.hidden)
     }

@@ -104,7 +104,8 @@ fn draw(panel: &Panel<'_>, top: u32, out: &mut String) {
     .ok();
     for (place, (_, outcome)) in panel.lines.iter().enumerate() {
         let at = |index: usize, tokens: u64| {
-            let x = f64::from(LEFT) + f64::from(PANEL.0) * ratio(index as u64, most as u64);
+            let x = f64::from(LEFT)
+                + f64::from(PANEL.0) * ratio(index as u64, most.saturating_sub(1) as u64);
             let y = f64::from(bottom) - f64::from(PANEL.1) * ratio(tokens, peak);
             (x, y)
         };
@@ -174,11 +175,11 @@ mod tests {
         let safe = "a\u{fffd}&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;&quot;.jsonl";
         assert!(drawn.contains(safe), "{drawn}");
         assert!(
-            drawn.contains("M72.0 200.0L285.3 50.0L498.7 150.0"),
+            drawn.contains("M72.0 250.0L392.0 100.0L712.0 200.0"),
             "{drawn}"
         );
         assert!(
-            drawn.contains(r#"<circle cx="498.7" cy="150.0""#),
+            drawn.contains(r#"<circle cx="712.0" cy="200.0""#),
             "{drawn}"
         );
         for word in ["<script", "href", "url(", "onload"] {

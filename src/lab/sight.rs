@@ -1,8 +1,10 @@
 //! What the model can see in a simulated run, and what it misses of what was hidden.
 //!
-//! A hidden result is regretted if a later call fetches it again, or if the model later writes a line
-//! of it that it could no longer read: a line of at least [`QUOTE_CHARS`] characters (spaces at its
-//! ends aside) that stands in the hidden result and nowhere else in the request.
+//! A hidden result is regretted if a later call fetches it again. A call that only reads does so
+//! whatever it gets; one with an effect only if it gets the same: a test that is run again after a
+//! change asks for something new. Results and arguments are also regretted if the model later writes a
+//! line of them that it could no longer read: a line of at least [`QUOTE_CHARS`] characters (spaces at
+//! its ends aside) that stands in what is hidden and nowhere else in the request.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -10,7 +12,7 @@ use std::hash::{Hash as _, Hasher as _};
 
 use serde_json::Value;
 
-use crate::exchange::{Response, arguments};
+use crate::exchange::{Effect, Response, arguments};
 use crate::id::{CallId, EntryId};
 use crate::overlay::layers::Reads;
 use crate::transcript::{Entry, Event};
@@ -28,7 +30,7 @@ pub(super) fn lines(entry: &Entry) -> Vec<u64> {
             let attachments = user.attachments.iter();
             attachments.for_each(|attachment| add(&attachment.text, &mut found));
         }
-        Event::Response(response) => of_response(response, &mut found),
+        Event::Response(response) => add(&response.text, &mut found),
         Event::Result(result) => add(&result.content, &mut found),
         Event::Run(_)
         | Event::Setup(_)
@@ -46,11 +48,14 @@ pub(super) fn lines(entry: &Entry) -> Vec<u64> {
     found.into_iter().collect()
 }
 
-fn of_response(response: &Response, found: &mut HashSet<u64>) {
-    add(&response.text, found);
-    for call in &response.calls {
-        texts(&arguments(&call.arguments), found);
-    }
+/// The same for the arguments of each call of a response.
+pub(super) fn argument_lines(response: &Response) -> Vec<Box<[u64]>> {
+    let calls = response.calls.iter().map(|call| {
+        let mut found = HashSet::new();
+        texts(&arguments(&call.arguments), &mut found);
+        found.into_iter().collect()
+    });
+    calls.collect()
 }
 
 /// Adds the lines of every text in a value.
@@ -75,10 +80,12 @@ fn add(text: &str, found: &mut HashSet<u64>) {
 }
 
 /// A content that the model read.
-#[derive(Clone, Copy, Debug)]
-enum Content {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Content {
     /// What was said: by the user, or by the model.
     Said(EntryId),
+    /// The arguments of a call.
+    Arguments(CallId),
     /// The result of a call.
     Result(CallId),
 }
@@ -107,12 +114,12 @@ pub(super) enum By {
 #[derive(Debug, Default)]
 pub(super) struct Sight<'a> {
     contents: Vec<(Content, &'a [u64], State)>,
-    places: HashMap<CallId, usize>,
+    places: HashMap<Content, usize>,
     /// How many contents that are seen hold a line.
     seen: HashMap<u64, u32>,
-    /// The result that held a line when it was hidden.
-    hidden: HashMap<u64, CallId>,
-    /// The results that the policy hid at any time.
+    /// The content that held a line when it was hidden.
+    hidden: HashMap<u64, Content>,
+    /// The calls of which the policy hid the result or the arguments at any time.
     pub(super) ever: BTreeSet<CallId>,
     /// Those that a later call fetched again.
     pub(super) fetched: BTreeSet<CallId>,
@@ -128,18 +135,28 @@ impl<'a> Sight<'a> {
         self.push(Content::Said(entry), lines);
     }
 
-    /// Takes a response: what it quotes, it quotes from what was seen before it.
-    pub(super) fn response(&mut self, entry: EntryId, lines: &'a [u64]) {
-        for line in lines {
-            let Some(call) = self.hidden.get(line) else {
+    /// Takes a response, with the lines of what it says and of the arguments of its calls: what it
+    /// quotes, it quotes from what was seen before it.
+    pub(super) fn response(
+        &mut self,
+        entry: EntryId,
+        lines: &'a [u64],
+        arguments: &'a [Box<[u64]>],
+    ) {
+        let written = arguments.iter().flat_map(|lines| lines.iter());
+        for line in lines.iter().chain(written) {
+            let Some(content) = self.hidden.get(line) else {
                 continue;
             };
             let unseen = self.seen.get(line).is_none_or(|count| *count == 0);
-            if unseen && self.is_hidden(*call) {
-                self.quoted.insert(*call);
+            if unseen && self.is_hidden(*content) {
+                self.quoted.extend(content.call());
             }
         }
         self.push(Content::Said(entry), lines);
+        for (index, lines) in arguments.iter().enumerate() {
+            self.push(Content::Arguments(CallId::at(entry, index)), lines);
+        }
     }
 
     /// Takes the result of a call, and what the view says of it.
@@ -147,12 +164,15 @@ impl<'a> Sight<'a> {
         let fetched = view.regret().calls();
         if fetched.len() > self.told.len() {
             let new: Vec<CallId> = fetched.difference(&self.told).copied().collect();
-            let missed = new.iter().filter(|call| self.is_hidden(**call));
-            let missed: Vec<CallId> = missed.copied().collect();
-            self.fetched.extend(missed);
-            self.told.extend(new);
+            for old in new {
+                self.told.insert(old);
+                let contents = [Content::Result(old), Content::Arguments(old)];
+                let missed = contents.into_iter().any(|it| self.is_hidden(it));
+                if missed && is_again(view, old, call) {
+                    self.fetched.insert(old);
+                }
+            }
         }
-        self.places.insert(call, self.contents.len());
         self.push(Content::Result(call), lines);
     }
 
@@ -161,6 +181,7 @@ impl<'a> Sight<'a> {
         for (content, lines, state) in &mut self.contents {
             let reads = match content {
                 Content::Said(entry) => view.covered_by(*entry).is_none(),
+                Content::Arguments(call) => view.reads_arguments(*call) == Some(Reads::Full),
                 Content::Result(call) => view.reads(*call) == Some(Reads::Full),
             };
             match (*state, reads) {
@@ -173,9 +194,10 @@ impl<'a> Sight<'a> {
                         By::Policy => State::Hidden,
                         By::Record => State::Gone,
                     };
-                    if let (By::Policy, Content::Result(call)) = (by, content) {
-                        self.ever.insert(*call);
-                        self.hidden.extend(lines.iter().map(|line| (*line, *call)));
+                    if let (By::Policy, Some(call)) = (by, content.call()) {
+                        self.ever.insert(call);
+                        let lines = lines.iter().map(|line| (*line, *content));
+                        self.hidden.extend(lines);
                     }
                 }
                 (State::Hidden | State::Gone, true) => {
@@ -186,7 +208,7 @@ impl<'a> Sight<'a> {
                 }
                 // What the record hides as well, no policy is to blame for.
                 (State::Hidden, false) => {
-                    if let (By::Record, Content::Result(call)) = (by, content)
+                    if let (By::Record, Some(call)) = (by, content.call())
                         && view.covered_by(call.response).is_some()
                     {
                         *state = State::Gone;
@@ -196,13 +218,13 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// The results that were missed in either way.
+    /// The calls that were missed in either way.
     pub(super) fn regretted(&self) -> u64 {
         self.fetched.union(&self.quoted).count() as u64
     }
 
-    fn is_hidden(&self, call: CallId) -> bool {
-        let place = self.places.get(&call);
+    fn is_hidden(&self, content: Content) -> bool {
+        let place = self.places.get(&content);
         let content = place.and_then(|place| self.contents.get(*place));
         content.is_some_and(|(_, _, state)| *state == State::Hidden)
     }
@@ -211,6 +233,31 @@ impl<'a> Sight<'a> {
         for line in lines {
             *self.seen.entry(*line).or_default() += 1;
         }
+        self.places.insert(content, self.contents.len());
         self.contents.push((content, lines, State::Seen));
     }
+}
+
+impl Content {
+    /// The call that it is a half of.
+    fn call(self) -> Option<CallId> {
+        match self {
+            Self::Said(_) => None,
+            Self::Arguments(call) | Self::Result(call) => Some(call),
+        }
+    }
+}
+
+/// Whether a call got again what an older one had got.
+fn is_again(view: &View, old: CallId, new: CallId) -> bool {
+    let (Some((_, before)), Some((_, now))) = (view.result_of(old), view.result_of(new)) else {
+        return false;
+    };
+    let name = view.tool_call(new).map(|call| call.name.as_str());
+    let reads = name.is_some_and(|name| {
+        let spec = view.spec_at(name, new.response);
+        spec.is_some_and(|spec| spec.meta.effect == Effect::Reads)
+    });
+    let recalled = !now.facts.recalled.is_empty();
+    reads || recalled || before.content == now.content
 }

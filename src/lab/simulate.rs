@@ -99,7 +99,8 @@ impl<'a> Simulation<'a> {
         }
         let lines = self.told.source.lines(recorded.id);
         if let Event::Response(_) = &event {
-            self.sight.response(now, lines);
+            let arguments = self.told.source.arguments(recorded.id);
+            self.sight.response(now, lines, arguments);
         }
         let result = if let Event::Result(result) = &event {
             Some(result.call)

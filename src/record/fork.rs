@@ -122,6 +122,8 @@ impl Fork {
         let run = Run {
             name: self.name.clone(),
             parent: Some(parent),
+            // What was taken over is still what another agent recorded.
+            imported: taken.run.imported.clone(),
             ..Run::new(clock.new_run(), taken.run.workspace.clone())
         };
         let id = run.run;

@@ -60,7 +60,7 @@ pub(crate) struct Tried {
     prompt_percent: f64,
     /// The cost, in percent of that without compaction.
     cost_percent: f64,
-    /// The results that were missed, in percent of those hidden; absent if none was.
+    /// The calls that were missed, in percent of those hidden; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     regret_percent: Option<f64>,
 }

@@ -271,7 +271,7 @@ fn a_request_of_another_renderer_is_said_and_the_others_are_not_hurt() {
               16	above the limit. There is none for old customers, however often they ask.
     exit 0
     $ replay other.jsonl
-    15 of 16 requests rebuilt; the first that is not: e8 (round 2): made by renderer 2
+    15 of 16 requests rebuilt; the first that is not: e8 (round 2): made by renderer 2, which this versi
     exit 1
     $ replay other.jsonl --at r2
     nothing

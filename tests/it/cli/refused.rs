@@ -119,7 +119,13 @@ fn a_transcript_that_cannot_be_trusted_is_left_alone() {
     undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
     warning: /damaged.jsonl is damaged: line 7: checksum does not match
     warning: /damaged.jsonl is damaged: line 8: entry 7 is missing
-    1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent
+    1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent; the transcript is damaged, line 7: checksum does not match (and 1 place more)
+      13,100 bytes were sent, 13,116 are built: 16 more
+      bytes 0 to 12,698 are those of r1, which is equal
+      the difference lies in what is new since r1:
+        message 2, e5 response: Bash, Read, bytes 12,699 to 12,962
+        message 3, result of Bash (echo from bash), bytes 12,963 to 13,044
+        message 4, e8 result of Read (a.txt), bytes 13,045 to 13,114
     ");
 
     let accepting = [

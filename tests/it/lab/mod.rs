@@ -49,6 +49,7 @@ fn micro_alone(min_gain_tokens: usize, [keep, chars]: [usize; 2]) -> Compaction 
     policy.micro.keep_recent = u32::try_from(keep).unwrap();
     policy.micro.min_chars = chars as u64;
     policy.micro.cold_after_ms = u64::MAX;
+    policy.micro.arguments = false;
     policy
 }
 
