@@ -171,6 +171,28 @@ impl Source {
     }
 }
 
+/// What was hidden, and what of it was missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Missed {
+    /// How many were hidden at any time.
+    pub hidden: u64,
+    /// Of those, how many a later call fetched again.
+    pub fetched: u64,
+    /// Of those, from how many the model wrote a long line later that it could not read any more.
+    pub quoted: u64,
+    /// Those that were fetched again, quoted, or both.
+    pub regretted: u64,
+}
+
+impl Missed {
+    fn add(&mut self, other: &Self) {
+        self.hidden += other.hidden;
+        self.fetched += other.fetched;
+        self.quoted += other.quoted;
+        self.regretted += other.regretted;
+    }
+}
+
 /// What a run comes to under a policy. Tokens are characters of bodies / 4.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
@@ -194,14 +216,11 @@ pub struct Outcome {
     pub peak_tokens: u64,
     /// Requests that would not have fitted the window.
     pub too_long: u64,
-    /// Calls of which the result or the arguments were hidden at any time.
-    pub hidden: u64,
-    /// Of those, how many a later call fetched again.
-    pub fetched: u64,
-    /// Of those, from how many the model wrote a long line later that it could not read any more.
-    pub quoted: u64,
-    /// Those that were fetched again, quoted, or both.
-    pub regretted: u64,
+    /// Results that were hidden at any time, and missed.
+    #[serde(flatten)]
+    pub results: Missed,
+    /// The same of arguments that hold a line which could be quoted.
+    pub arguments: Missed,
     /// The run would have ended, because a summary could not be had.
     pub stopped: bool,
     /// The prompt of each request, in tokens.
@@ -225,16 +244,16 @@ impl Outcome {
         self.overlays += other.overlays;
         self.peak_tokens = self.peak_tokens.max(other.peak_tokens);
         self.too_long += other.too_long;
-        self.hidden += other.hidden;
-        self.fetched += other.fetched;
-        self.quoted += other.quoted;
-        self.regretted += other.regretted;
+        self.results.add(&other.results);
+        self.arguments.add(&other.arguments);
         self.stopped |= other.stopped;
     }
 
-    /// The part of the hidden calls that was missed.
+    /// The part of what was hidden, results and arguments, that was missed.
     pub fn regret(&self) -> f64 {
-        ratio(self.regretted, self.hidden)
+        let mut all = self.results;
+        all.add(&self.arguments);
+        ratio(all.regretted, all.hidden)
     }
 
     /// The sum of several.

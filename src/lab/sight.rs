@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::exchange::{Effect, Response, arguments};
 use crate::id::{CallId, EntryId};
+use crate::lab::Missed;
 use crate::overlay::layers::Reads;
 use crate::transcript::{Entry, Event};
 use crate::view::View;
@@ -119,12 +120,12 @@ pub(super) struct Sight<'a> {
     seen: HashMap<u64, u32>,
     /// The content that held a line when it was hidden.
     hidden: HashMap<u64, Content>,
-    /// The calls of which the policy hid the result or the arguments at any time.
-    pub(super) ever: BTreeSet<CallId>,
+    /// The results, and arguments with a line that could be quoted, that the policy hid at any time.
+    ever: BTreeSet<Content>,
     /// Those that a later call fetched again.
-    pub(super) fetched: BTreeSet<CallId>,
+    fetched: BTreeSet<Content>,
     /// Those that the model quoted later.
-    pub(super) quoted: BTreeSet<CallId>,
+    quoted: BTreeSet<Content>,
     /// The fetched calls of the view that were looked at.
     told: BTreeSet<CallId>,
 }
@@ -150,7 +151,7 @@ impl<'a> Sight<'a> {
             };
             let unseen = self.seen.get(line).is_none_or(|count| *count == 0);
             if unseen && self.is_hidden(*content) {
-                self.quoted.extend(content.call());
+                self.quoted.insert(*content);
             }
         }
         self.push(Content::Said(entry), lines);
@@ -167,9 +168,9 @@ impl<'a> Sight<'a> {
             for old in new {
                 self.told.insert(old);
                 let contents = [Content::Result(old), Content::Arguments(old)];
-                let missed = contents.into_iter().any(|it| self.is_hidden(it));
-                if missed && is_again(view, old, call) {
-                    self.fetched.insert(old);
+                let missed = contents.into_iter().find(|it| self.is_hidden(*it));
+                if let Some(missed) = missed.filter(|_| is_again(view, old, call)) {
+                    self.fetched.insert(missed);
                 }
             }
         }
@@ -194,8 +195,8 @@ impl<'a> Sight<'a> {
                         By::Policy => State::Hidden,
                         By::Record => State::Gone,
                     };
-                    if let (By::Policy, Some(call)) = (by, content.call()) {
-                        self.ever.insert(call);
+                    if by == By::Policy && content.counts(lines) {
+                        self.ever.insert(*content);
                         let lines = lines.iter().map(|line| (*line, *content));
                         self.hidden.extend(lines);
                     }
@@ -218,9 +219,25 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// The calls that were missed in either way.
-    pub(super) fn regretted(&self) -> u64 {
-        self.fetched.union(&self.quoted).count() as u64
+    /// What became of the results that the policy hid.
+    pub(super) fn results(&self) -> Missed {
+        self.missed(|content| matches!(content, Content::Result(_)))
+    }
+
+    /// What became of the arguments that it hid.
+    pub(super) fn arguments(&self) -> Missed {
+        self.missed(|content| matches!(content, Content::Arguments(_)))
+    }
+
+    fn missed(&self, is: impl Fn(&&Content) -> bool) -> Missed {
+        let count = |all: &BTreeSet<Content>| all.iter().filter(&is).count() as u64;
+        let either = self.fetched.union(&self.quoted);
+        Missed {
+            hidden: count(&self.ever),
+            fetched: count(&self.fetched),
+            quoted: count(&self.quoted),
+            regretted: either.filter(&is).count() as u64,
+        }
     }
 
     fn is_hidden(&self, content: Content) -> bool {
@@ -239,6 +256,15 @@ impl<'a> Sight<'a> {
 }
 
 impl Content {
+    /// Whether it counts as hidden: a result does, and arguments of which a line could be quoted.
+    fn counts(self, lines: &[u64]) -> bool {
+        match self {
+            Self::Said(_) => false,
+            Self::Arguments(_) => !lines.is_empty(),
+            Self::Result(_) => true,
+        }
+    }
+
     /// The call that it is a half of.
     fn call(self) -> Option<CallId> {
         match self {

@@ -226,10 +226,8 @@ impl<'a> Simulation<'a> {
             summary_tokens: (bill.summaries + bill.written).div_ceil(4),
             cost: bill.cost(prices),
             peak_tokens: bill.peak.div_ceil(4),
-            hidden: sight.ever.len() as u64,
-            fetched: sight.fetched.len() as u64,
-            quoted: sight.quoted.len() as u64,
-            regretted: sight.regretted(),
+            results: sight.results(),
+            arguments: sight.arguments(),
             sizes: self.bill.sizes,
             ..self.outcome
         };

@@ -60,7 +60,7 @@ pub(crate) struct Tried {
     prompt_percent: f64,
     /// The cost, in percent of that without compaction.
     cost_percent: f64,
-    /// The calls that were missed, in percent of those hidden; absent if none was.
+    /// The results that were missed, in percent of those hidden; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     regret_percent: Option<f64>,
 }
@@ -71,12 +71,13 @@ impl Tried {
             let percent = if of > 0.0 { part / of * 100.0 } else { 100.0 };
             (percent * 100.0).round() / 100.0
         };
-        let (regretted, hidden) = (number(outcome.regretted), number(outcome.hidden));
+        let results = outcome.results;
+        let (regretted, hidden) = (number(results.regretted), number(results.hidden));
         Self {
             policy: policy.to_owned(),
             prompt_percent: percent(number(outcome.prompt_tokens), number(none.prompt_tokens)),
             cost_percent: percent(outcome.cost, none.cost),
-            regret_percent: (outcome.hidden > 0).then(|| percent(regretted, hidden)),
+            regret_percent: (results.hidden > 0).then(|| percent(regretted, hidden)),
             outcome: outcome.clone(),
         }
     }
@@ -234,8 +235,8 @@ fn cells(tried: &Tried) -> [String; 10] {
         regret_percent,
     } = tried;
     let percent = |percent: &f64| format!("{percent:.1} %");
-    let regret =
-        regret_percent.map(|it| format!("{} ({it:.1} %)", amount::count(outcome.regretted)));
+    let regret = regret_percent
+        .map(|it| format!("{} ({it:.1} %)", amount::count(outcome.results.regretted)));
     [
         policy.clone(),
         amount::count(outcome.requests),
@@ -245,7 +246,7 @@ fn cells(tried: &Tried) -> [String; 10] {
         percent(cost_percent),
         amount::count(outcome.passes),
         amount::count(outcome.peak_tokens),
-        amount::count(outcome.hidden),
+        amount::count(outcome.results.hidden),
         regret.unwrap_or_else(|| "-".to_owned()),
     ]
 }
