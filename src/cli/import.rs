@@ -19,10 +19,10 @@ use crate::cli::{Process, SettingArgs, amount, brief};
 /// `import`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What the model was sent becomes a run like any other: show, print, replay, why, page and lab work
+What the model was sent becomes a run like any other: show, print, replay, why, page and lab work \
 on it. The format is found out by itself. The files are only read.
 
-Formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif,
+Formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, \
 gemini-cli, copilot-cli, inspect, aider")]
 pub(crate) struct ImportArgs {
     /// Files that an agent recorded, or directories that hold some
@@ -326,7 +326,7 @@ impl Told {
                 Some(tokens) => {
                     let uncounted = match tokens.uncounted {
                         0 => String::new(),
-                        rounds => format!(", {} not counted", amount::of(rounds, "round")),
+                        rounds => format!(", {} without a count", amount::of(rounds, "round")),
                     };
                     format!(
                         "{} in ({} cached), {} out{uncounted}",

@@ -18,8 +18,8 @@ use crate::cli::{Process, SettingArgs, amount};
 /// `page`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file holds everything it needs: it can be mailed, kept, and opened without network. Nothing in it
-can run, load or send anything but its own script. It holds all that the run read and wrote: look at it
+The file holds everything it needs: it can be mailed, kept, and opened without network. Nothing in it \
+can run, load or send anything but its own script. It holds all that the run read and wrote: look at it \
 before you give it away.")]
 pub(crate) struct PageArgs {
     /// The run

@@ -232,7 +232,10 @@ fn assistant(mut message: Value, request: String, api_error: bool) -> Assistant 
     );
     let input = count("input_tokens");
     let usage = Usage {
-        input: input.map(|input| input + cached.unwrap_or(0) + cache_write.unwrap_or(0)),
+        input: input.map(|input| {
+            let cached = cached.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
+            input.saturating_add(cached)
+        }),
         cached,
         cache_write,
         output: count("output_tokens"),

@@ -187,7 +187,10 @@ fn said(pen: &mut Pen, key: &str, mut message: Value) {
     let count = |name: &str| counted[name].as_u64();
     let (cached, cache_write) = (count("cacheRead"), count("cacheWrite"));
     let usage = Usage {
-        input: count("input").map(|input| input + cached.unwrap_or(0) + cache_write.unwrap_or(0)),
+        input: count("input").map(|input| {
+            let cached = cached.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
+            input.saturating_add(cached)
+        }),
         cached,
         cache_write,
         output: count("output"),

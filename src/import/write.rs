@@ -240,7 +240,7 @@ impl Writer {
 
     fn request(&mut self) -> Result<EntryId, RecordError> {
         let view = self.recorder.view();
-        let body = view.body(&Purpose::Round).map(|body| body.digest());
+        let body = view.body_digest(&Purpose::Round);
         let rounds = view.rounds().last().map_or(0, |round| round.number);
         let request = Request {
             purpose: Purpose::Round,

@@ -148,6 +148,13 @@ impl Source {
         }
     }
 
+    /// The name of its file: of several runs in one, each has its number behind it.
+    fn file(&self) -> &str {
+        let numbered = self.name.rsplit_once(" #");
+        let file = numbered.filter(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()));
+        file.map_or(&*self.name, |(file, _)| file)
+    }
+
     /// The number of requests of its rounds.
     pub fn requests(&self) -> usize {
         let rounds = self.entries.iter().filter(|entry| {

@@ -115,12 +115,19 @@ impl fmt::Display for Found {
     }
 }
 
-/// The runs that a search learns on, and those that its result is tried on: every other one by name.
+/// The runs that a search learns on, and those that its result is tried on: the runs of every other
+/// file by name.
 pub fn halves(mut sources: Vec<Source>) -> (Vec<Source>, Vec<Source>) {
     sources.sort_by(|one, other| one.name.cmp(&other.name));
     let mut halves = (Vec::new(), Vec::new());
-    for (place, source) in sources.into_iter().enumerate() {
-        if place % 2 == 0 {
+    let (mut file, mut learns) = (None, false);
+    for source in sources {
+        let of = source.file().to_owned();
+        if file.as_ref() != Some(&of) {
+            learns = !learns;
+            file = Some(of);
+        }
+        if learns {
             halves.0.push(source);
         } else {
             halves.1.push(source);

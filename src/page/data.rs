@@ -15,6 +15,7 @@ use crate::page::texts::{self, Text, Texts};
 use crate::setup::{Model, Setup};
 use crate::transcript::{Entry, Event, Note, Purpose, Request, Speaker, Totals, User};
 use crate::view::View;
+use crate::wire::RENDERER;
 use crate::words;
 
 /// The most bytes of text that are told at once.
@@ -147,6 +148,8 @@ impl Data {
                 self.lists.asked(&self.view, &asked, &mut self.texts)
             }
         };
+        let built = self.view.body_digest(&request.purpose);
+        let proved = request.renderer == RENDERER && built == Some(request.body);
         let chars: Chars = self.raw.fixed_chars() + self.raw.chars_from(EntryId::FIRST);
         let asks = (request.purpose != Purpose::Round).then(|| Box::new(request.purpose.clone()));
         What::Request {
@@ -157,13 +160,14 @@ impl Data {
                 Purpose::Repair { .. } => "repair",
             },
             asks,
-            round: None,
+            round: request.round,
             turn: None,
             setup: request.setup,
             tokens: request.estimate.tokens,
             bytes: request.body.bytes,
             raw: self.raw.tokens(chars),
             trigger: self.view.sizes().map(|sizes| sizes.trigger),
+            unproved: !proved,
             list,
         }
     }
@@ -174,7 +178,7 @@ impl Data {
         if let (What::Request { round, turn, .. }, Some(of)) =
             (&mut what, self.view.rounds().of_request(id))
         {
-            *round = Some(of.number);
+            round.get_or_insert(of.number);
             *turn = Some(of.turn);
         }
         what

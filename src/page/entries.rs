@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::exchange::is_false;
 use crate::id::{CallId, EntryId, RunId, Span};
 use crate::page::lists::List;
 use crate::transcript::{Parent, Purpose};
@@ -77,6 +78,9 @@ pub(super) enum What {
         raw: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<u64>,
+        /// Its bytes cannot be built again as they were sent.
+        #[serde(skip_serializing_if = "is_false")]
+        unproved: bool,
         #[serde(flatten)]
         list: List,
     },

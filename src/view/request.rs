@@ -14,7 +14,7 @@ use crate::id::{CallId, EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::Layer;
 use crate::setup::{Model, Role};
-use crate::transcript::{Combine, Estimate, Purpose, Source, Summarize};
+use crate::transcript::{BodyDigest, Combine, Estimate, Purpose, Source, Summarize};
 use crate::view::item::Kind;
 use crate::view::{Reading, Source as Origin, View};
 use crate::wire::arrange::arranged;
@@ -40,6 +40,25 @@ impl View {
     /// without its end. Where neighbours are merged into one message they are not what is sent.
     pub fn settled(&self) -> &[u8] {
         self.pieces.bytes()
+    }
+
+    /// The digest and length of a request made now for this purpose, without a copy of its bytes where
+    /// they are held; `None` where [`body`](Self::body) is.
+    pub fn body_digest(&self, purpose: &Purpose) -> Option<BodyDigest> {
+        let merges = || {
+            self.setup()
+                .map(|it| it.wire.models.main.profile.messages.merges())
+        };
+        let is_settled = self.pieces.settled() == self.pieces.list().len();
+        if *purpose != Purpose::Round || !is_settled || merges()? {
+            return self.body(purpose).map(|body| body.digest());
+        }
+        let (settled, digest) = (self.pieces.bytes(), self.pieces.digest());
+        let behind = settled.get(digest.bytes()..).unwrap_or_default();
+        Some(BodyDigest {
+            sha256: digest.finish(&[behind, TAIL].concat()),
+            bytes: (settled.len() + TAIL.len()) as u64,
+        })
     }
 
     /// The estimate of a request made now for this purpose.

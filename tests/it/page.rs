@@ -327,3 +327,40 @@ fn a_page_asks_nobody_but_its_own_server() {
     let live = page::policy(Life::Live);
     assert!(live.contains(" connect-src 'self';") && live.matches("sha256-").count() == 3);
 }
+
+/// A request that cannot be built again as it was sent says so, and no other does.
+#[test]
+fn a_request_that_is_not_as_it_was_sent_says_so() {
+    let told = |change: fn(&mut Event)| {
+        let mut data = Data::default();
+        for entry in golden() {
+            let mut entry = Entry::clone(&entry);
+            change(&mut entry.event);
+            data.take(&Arc::new(entry));
+        }
+        let more: Value = serde_json::from_str(&data.more()).unwrap();
+        let entries = more["entries"].as_array().unwrap().clone();
+        let unproved = entries.into_iter().filter(|it| it["unproved"] == true);
+        unproved.map(|it| it["round"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(|_| {}), Vec::<Value>::new());
+    let changed = told(|event| {
+        if let Event::Result(result) = event
+            && result.call.to_string() == "5.2"
+        {
+            result.content.push('!');
+        }
+    });
+    // Until the summary that covers it was written, the request for which read it as well.
+    let mut until: Vec<Value> = (2..12).map(Value::from).collect();
+    until.push(Value::Null);
+    assert_eq!(changed, until);
+    let other = told(|event| {
+        if let Event::Request(request) = event
+            && request.round == Some(3)
+        {
+            request.renderer = 2;
+        }
+    });
+    assert_eq!(other, [Value::from(3)]);
+}

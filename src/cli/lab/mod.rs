@@ -6,9 +6,10 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertext::config::{self, Duration, Sources};
+use undertext::config::{self, Duration, Sections, Sources};
 use undertext::lab::plot::{self, Panel};
 use undertext::lab::{self, Contender, Outcome, Prices, Source, Summaries, Terms};
+use undertext::setup::Compaction;
 
 pub(crate) use crate::cli::lab::table::Told;
 
@@ -18,9 +19,10 @@ use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs};
 
 const AFTER_HELP: &str = "\
-Each run is played again, request by request, as it would have read under each policy: none, the one that
-is built in (default), the same with a pass at each chance, and those of --policy. What was said and what
-tools returned stays as it was recorded. docs/policies.md says what the figures mean, and what they do not.
+Each run is played again, request by request, as it would have read under each policy: none, the one \
+that is built in (default), the same with a pass at each chance, yours if your settings change it, and \
+those of --policy. What was said and what tools returned stays as it was recorded. docs/policies.md says \
+what the figures mean, and what they do not.
 
   undertext lab last
   undertext lab runs/ --policy cheap.yaml --plot cheap.svg
@@ -78,8 +80,8 @@ pub(crate) struct LabArgs {
 
 fn price(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
-    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "it is a number that is not negative, such as 0.1".to_owned())
+    let number = number.filter(|number: &f64| (0.0..=1000.0).contains(number));
+    number.ok_or_else(|| "it is a number from 0 to 1000, such as 0.1".to_owned())
 }
 
 /// Tries policies on runs.
@@ -89,6 +91,13 @@ pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<
         Contender::each_chance(),
         Contender::built_in(),
     ];
+    let sources = args
+        .settings
+        .sources(&process.environment, Sections::default());
+    let yours = config::load(&sources)?.policy.compaction;
+    if yours != Compaction::default() {
+        contenders.push(Contender::new("yours", yours));
+    }
     for path in &args.policy {
         contenders.push(contender(path, process)?);
     }
@@ -134,6 +143,12 @@ fn contender(path: &Path, process: &Process) -> Result<Contender, Failure> {
     };
     let settings = config::load(&sources)?;
     let name = path.display().to_string();
+    let text = std::fs::read_to_string(process.here(path)).unwrap_or_default();
+    if !text.contains("compaction") {
+        return Err(Failure::usage(format!(
+            "{name} has no `compaction:` section"
+        )));
+    }
     Ok(Contender::new(name, settings.policy.compaction))
 }
 

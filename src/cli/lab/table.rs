@@ -164,8 +164,13 @@ impl<'a> Table<'a> {
             return Ok(());
         }
         let all = (amount::of(runs, "run"), totals);
+        let missed = missed(all.1.last());
+        let too_long = too_long(&all.1);
         let blocks = self.blocks.into_iter().chain((runs != 1).then_some(all));
         rows(blocks, term)?;
+        for text in too_long {
+            term.print(&[(Look::Bad, text)])?;
+        }
         if let Some((found, learned)) = &self.found {
             let text = format!(
                 "\nfound on {}, of {}; on the {} above it costs {:.1} points {} than default",
@@ -176,6 +181,10 @@ impl<'a> Table<'a> {
                 if cheaper < 0.0 { "more" } else { "less" },
             );
             term.print(&[(Look::Strong, text)])?;
+            let there = found.learned.regret() * 100.0;
+            let text =
+                format!("of what it hid, {there:.1} % was missed there and {missed:.1} % here");
+            term.print(&[(Look::Plain, text)])?;
             term.print(&[(Look::Plain, found.to_string())])?;
         }
         Ok(())
@@ -188,6 +197,29 @@ fn cheaper(totals: &[Tried]) -> f64 {
     let percent = |tried: Option<&Tried>| tried.map_or(0.0, |tried| tried.cost_percent);
     let points = percent(built_in) - percent(totals.last());
     (points * 100.0).round() / 100.0
+}
+
+/// What was missed under a policy of what it hid, results and arguments, in percent.
+fn missed(tried: Option<&Tried>) -> f64 {
+    tried.map_or(0.0, |tried| tried.outcome.regret() * 100.0)
+}
+
+/// What is to be said of policies under which requests do not fit the window: their figures are of
+/// requests that nobody could have sent.
+fn too_long(totals: &[Tried]) -> Vec<String> {
+    let of = totals.iter().filter(|tried| tried.outcome.too_long > 0);
+    of.map(|tried| {
+        let Outcome {
+            too_long, requests, ..
+        } = &tried.outcome;
+        format!(
+            "{}: {} of {} would not fit the window",
+            tried.policy,
+            amount::count(*too_long),
+            amount::of(*requests, "request")
+        )
+    })
+    .collect()
 }
 
 /// Writes what there is in columns.

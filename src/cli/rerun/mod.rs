@@ -37,7 +37,7 @@ use crate::cli::{Process, ReplayArgs, find, process, run, stop, told as instruct
 pub(crate) struct RerunArgs {
     /// Run its calls again: the recorded replies are played as the model, the tools run for real
     /// in a fresh workspace, and the first result that differs is told
-    #[arg(id = "again", long = "run", conflicts_with_all = ["verify", "at"])]
+    #[arg(id = "again", long = "run", conflicts_with_all = ["verify", "at", "diff", "blame"])]
     pub(crate) run: bool,
     /// With --run: begin with a copy of this directory, such as a clean checkout [default: the
     /// run's workspace as it is now; of a demo, its project laid out anew]
@@ -76,6 +76,13 @@ pub(crate) fn rerun(
     let Some(first) = loaded.run() else {
         return Err(wrong("a run without its first entry cannot be played"));
     };
+    if first.imported.is_some() && args.again.workspace.is_none() {
+        return Err(Failure::usage(
+            "another agent recorded this run, so its commands are somebody else's, and they would \
+             run with your rights; name a directory to begin with (--workspace) if that is what you \
+             want",
+        ));
+    }
     let recording = Recording::of(loaded.view.transcript());
     if recording.parts().is_empty() {
         return Err(Failure::usage(

@@ -317,7 +317,9 @@ function totals() {
 
 // Says what is wrong, if something is.
 function alarm() {
-  const wrong = [...run.damage.map((text) => `The transcript is damaged: ${text}`), ...differences.map((text) => `This page computes a request other than it was sent: ${text}`)];
+  const unproved = list.rounds.filter((request) => request.unproved);
+  const named = unproved.slice(0, 8).map((request) => `r${request.round}`).join(", ");
+  const wrong = [...run.damage.map((text) => `The transcript is damaged: ${text}`), ...(unproved.length === 0 ? [] : [`${count(unproved.length)} of ${count(list.rounds.length)} requests cannot be built again as they were sent, and read here as they would be now: ${named}${unproved.length > 8 ? ", …" : ""}`]), ...differences.map((text) => `This page computes a request other than it was sent: ${text}`)];
   const box = byId("alarm");
   box.hidden = wrong.length === 0;
   fill(box, wrong.slice(0, 5).map((text) => make("p", {}, text)), wrong.length > 5 ? make("p", {}, `and ${count(wrong.length - 5)} more`) : null);

@@ -53,6 +53,7 @@ fn the_table_has_a_block_a_run_and_a_line_a_policy() {
       each chance        20  117,496   57.7 %  62,872  156.4 %       5  13,060      24  1 (4.2 %)
       default            20  118,361   58.1 %  57,717  143.6 %       3  13,060      24  1 (4.2 %)
       cheap.yaml         20  115,604   56.7 %  60,931  151.6 %       5  11,483      24  1 (4.2 %)
+    none: 6 of 20 requests would not fit the window
     ");
 }
 
@@ -119,7 +120,7 @@ fn a_search_learns_on_one_half_and_is_tried_on_the_other() {
         "{table}"
     );
     // What it found is a policy.
-    let settings = settings.split_once('\n').unwrap().1;
+    let settings = &settings[settings.find("compaction:").unwrap()..];
     fs::write(place.path("home/w/found.yaml"), settings).unwrap();
     let again = place.run(&[
         "lab",
@@ -141,6 +142,22 @@ fn a_search_learns_on_one_half_and_is_tried_on_the_other() {
     assert_eq!(figures(table, "found "), figures(&again.out, "found.yaml"));
 }
 
+/// One's own settings are tried as well, if they are not the built-in ones.
+#[test]
+fn settings_of_ones_own_are_one_more_policy() {
+    let place = place();
+    let policies = |line: &[&str]| {
+        let ran = place.run(&[&["lab", "runs/demo.jsonl", "--json"], line].concat());
+        let tried = objects(&ran).into_iter().filter(|it| it["type"] == "total");
+        let names = tried.map(|it| it["policy"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let built_in = ["none", "each chance", "default"];
+    assert_eq!(policies(&[]), built_in);
+    let changed = policies(&["--set", "compaction.micro.keep_recent=1"]);
+    assert_eq!(changed, [&built_in[..], &["yours"]].concat());
+}
+
 #[test]
 fn what_cannot_be_tried_is_said() {
     let place = place();
@@ -154,6 +171,7 @@ fn what_cannot_be_tried_is_said() {
         "compaction:\n  auto: { trigger_ratio: 7 }\n",
     )
     .unwrap();
+    fs::write(place.path("home/w/other.yaml"), "model: { name: m }\n").unwrap();
     fs::create_dir(place.path("home/w/empty")).unwrap();
     for (line, code, said) in [
         (
@@ -165,6 +183,11 @@ fn what_cannot_be_tried_is_said() {
             &["lab", "runs", "--policy", "worse.yaml"],
             2,
             "undertext: wrong setting in /home/w/worse.yaml:2:26: 7 is not between 0 and 1",
+        ),
+        (
+            &["lab", "runs", "--policy", "other.yaml"],
+            2,
+            "undertext: other.yaml has no `compaction:` section",
         ),
         (
             &["lab", "runs", "--policy", "none.yaml"],

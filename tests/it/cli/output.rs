@@ -78,8 +78,9 @@ fn whatever_a_command_writes_fits_its_schema() {
         "o",
     ];
     hold("import", &place.run(&import).out);
+    let other = recording.to_str().unwrap();
     let golden = [
-        "lab", GOLDEN, GOLDEN, "--search", "--window", "12000", "--json",
+        "lab", GOLDEN, other, "--search", "--window", "12000", "--json",
     ];
     hold("lab", &place.run(&golden).out);
     hold("fork", &place.run(&["fork", "last", "--json"]).out);

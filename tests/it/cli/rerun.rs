@@ -236,3 +236,18 @@ fn what_cannot_be_played_is_said() {
     exit 2
     ");
 }
+
+/// What another agent recorded runs only where a person says so.
+#[test]
+fn commands_of_strangers_do_not_run_by_themselves() {
+    let place = Place::new();
+    let recording = crate::corpus::excerpts().join("codex/rollout.jsonl");
+    let imported = place.run(&["import", recording.to_str().unwrap(), "--json"]);
+    let told: Value = serde_json::from_str(&imported.out).unwrap();
+    let transcript = told["transcript"].as_str().unwrap();
+    let ran = again(&place, &[transcript]);
+    assert_eq!(ran.code, 2);
+    insta::assert_snapshot!(ran.err, @"undertext: another agent recorded this run, so its commands are somebody else's, and they would run with your rights; name a directory to begin with (--workspace) if that is what you want");
+    let both = place.run(&["replay", transcript, "--run", "--diff", "r1", "r2"]);
+    assert_eq!(both.code, 2, "{both:?}");
+}

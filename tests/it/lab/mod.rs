@@ -100,6 +100,14 @@ fn agree(folder: &Path, gain: usize, micro: [usize; 2]) {
                 percent(our.cost, ours[0].cost),
             ];
             let their_percent = [percent(their.0, theirs[0].0), percent(their.1, theirs[0].1)];
+            // The same percentages of something else would say nothing: tokens are characters / 4.
+            for (our, their) in [(our.prompt_tokens as f64, their.0), (our.cost, their.1)] {
+                let off = (our * 4.0 - their).abs();
+                assert!(
+                    off < their / 100.0,
+                    "{name}: {our} tokens are not {their} characters"
+                );
+            }
             for (our, their) in our_percent.iter().zip(their_percent) {
                 assert!((our - their).abs() < 0.1, "{name}: {our} is not {their}");
             }
