@@ -8,7 +8,7 @@ use undertext::compaction;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Layer, Overlay, Size};
 use undertext::record::Clock;
-use undertext::transcript::{At, End, Event, Speaker, Totals, Work};
+use undertext::transcript::{At, End, Event, Import, Speaker, Totals, Work};
 use undertext::view::{Estimates, View};
 
 use crate::cli::exit::{Exit, Failure};
@@ -26,6 +26,9 @@ pub(crate) struct Overview {
     transcript: String,
     workspace: String,
     generator: String,
+    /// Where it comes from, if another agent recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<Import>,
     began: At,
     task: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,6 +123,7 @@ fn overview(found: &Found) -> Overview {
         transcript: found.path.display().to_string(),
         workspace: run.map_or_else(String::new, |run| run.workspace.clone()),
         generator: run.map_or_else(String::new, |run| run.generator.clone()),
+        imported: run.and_then(|run| run.imported.clone()),
         began: transcript
             .entries()
             .first()
@@ -269,6 +273,7 @@ impl Overview {
             .map_or_else(|| "without a name".to_owned(), RunId::short);
         let state = match &self.end {
             Some(end) => end.reason.word().to_owned(),
+            None if self.imported.is_some() => "the recording has no end".to_owned(),
             None => format!(
                 "open: it is at work, or was killed and goes on with `undertext run --resume {name}`"
             ),
@@ -317,6 +322,9 @@ impl Overview {
             "began",
             &format!("{}, {ago}, by {}", self.began, self.generator),
         )?;
+        if let Some(import) = &self.imported {
+            row("imported", &format!("from {}", import.file))?;
+        }
         row("work", &self.work())?;
         row("tokens", &self.tokens())?;
         if let Some(estimates) = &self.estimates {

@@ -81,6 +81,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let live = live(&tree, &records);
     let mut records: Vec<Option<Record>> = records.into_iter().map(Some).collect();
     let mut pens = Vec::new();
+    let mut unanswered = 0_u64;
     let roots: Vec<usize> = tree.roots().collect();
     for root in roots {
         let mut writer = Writer::default();
@@ -109,12 +110,19 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
         }
         if pen.has_responses() {
             pens.push(pen);
+        } else {
+            unanswered += u64::from(pen.holds_a_run());
         }
     }
     if let Some(pen) = pens.first_mut() {
         pen.skipped = skipped;
         if aside > 0 {
             pen.note(format!("records of sub-agents, left out: {aside}"));
+        }
+        if unanswered > 0 {
+            pen.note(format!(
+                "conversations without a reply, left out: {unanswered}"
+            ));
         }
     }
     Ok(pens)

@@ -179,7 +179,7 @@ impl Rollout {
         for mut item in take_list(payload, "replacement_history") {
             match string(&item["type"]) {
                 "message" => {
-                    let content = take_list(&mut item, "content");
+                    let content = parts(item["content"].take());
                     let text = readable(content);
                     match self.messages.get(&text) {
                         Some(mark) => again.push(*mark),

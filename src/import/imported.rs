@@ -147,9 +147,20 @@ fn first_model(pen: &Pen) -> Model {
     }
 }
 
+/// The most that descriptions and schemas of tools may take together, in bytes.
+const SPECS: usize = 1 << 20;
+
 /// The tools that the model was told of, and those that it only called.
 fn tools(pen: &Pen) -> Vec<ToolSpec> {
     let mut tools = pen.tools.clone();
+    let size = |spec: &ToolSpec| spec.description.len() + spec.schema.get().len();
+    if tools.iter().map(size).sum::<usize>() > SPECS {
+        // No line holds them: the names tell them apart.
+        for spec in &mut tools {
+            spec.description.clear();
+            spec.schema = lower::any_object();
+        }
+    }
     for call in pen.calls() {
         if !tools.iter().any(|tool| tool.name == call.name) {
             tools.push(ToolSpec {

@@ -128,8 +128,8 @@ pub(super) fn text(value: Value) -> String {
 /// The text of one part of a content.
 fn part(mut value: Value) -> String {
     for member in ["text", "input_text", "output_text", "refusal"] {
-        if let Some(Value::String(text)) = value.get_mut(member).map(Value::take) {
-            return text;
+        if let Some(Value::String(text)) = value.get_mut(member) {
+            return std::mem::take(text);
         }
     }
     if let Value::String(text) = value {
@@ -154,6 +154,12 @@ pub(super) fn attachment(part: &Value) -> Attachment {
         text: beside(part).unwrap_or_else(|| part.to_string()),
         clipped: None,
     }
+}
+
+/// Whether a text can be bytes in base 64.
+fn is_base64(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=\r\n".contains(&byte);
+    text.bytes().all(is_digit)
 }
 
 /// The line that stands for a part whose bytes are no text: its media type and size.
@@ -196,6 +202,16 @@ pub(super) fn beside(part: &Value) -> Option<String> {
         return Some(format!("[{kind}: {data}]"));
     }
     let media = if media.is_empty() { kind } else { media };
+    // A document may be handed in as the text that it is.
+    if !data.is_empty() && (source["type"] == "text" || !is_base64(data)) {
+        let title = ["title", "filename"]
+            .into_iter()
+            .find_map(|it| part[it].as_str());
+        return Some(match title {
+            Some(title) => format!("[{media}: {title}]\n{data}"),
+            None => format!("[{media}]\n{data}"),
+        });
+    }
     Some(match data.len() / 4 * 3 {
         0 => format!("[{media}]"),
         bytes => format!("[{media}, {bytes} bytes]"),

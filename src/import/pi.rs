@@ -24,7 +24,18 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let mut tree = Tree::default();
     let mut entries = Vec::new();
     let mut lines = source.lines();
+    let mut lost = 0;
     while let Some(line) = lines.next()? {
+        // Places are those of the file: a line that cannot be read has one as well.
+        for _ in lost..lines.skipped() {
+            if entries.is_empty() {
+                tree.add(SESSION, None);
+            } else {
+                tree.add_next();
+            }
+            entries.push(Value::Null);
+        }
+        lost = lines.skipped();
         match (line["id"].as_str(), line.get("parentId")) {
             _ if entries.is_empty() => tree.add(SESSION, None),
             // What stands behind nothing stands behind the session.

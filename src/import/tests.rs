@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Value, json};
+
 use crate::import::told::told;
 
 #[test]
@@ -157,6 +159,95 @@ fn pi_keeps_what_its_compaction_keeps() {
     Auto e3–e6 "Was fixed."
     FollowUp "Thanks." [image: [image/png, 3 bytes]]
     note "messages of branches that were given up, left out: 1"
+    "#);
+}
+
+/// A line that cannot be read has its place all the same: what pi kept is counted by places.
+#[test]
+fn pi_counts_lines_that_cannot_be_read() {
+    let line = |text: &str, role: &str| {
+        format!(
+            r#"{{"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{{"role":"{role}","stopReason":"stop","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let recording = |second: &str| {
+        [
+            r#"{"type":"session","id":"s","cwd":"/w","modelId":"c"}"#.to_owned(),
+            second.to_owned(),
+            line("One.", "user"),
+            line("First.", "assistant"),
+            line("Two.", "user"),
+            line("Second.", "assistant"),
+            r#"{"type":"compaction","summary":"One was done.","firstKeptEntryIndex":4,"tokensBefore":70}"#.to_owned(),
+            line("Three.", "user"),
+        ]
+    };
+    let told = |second: &str| told("session.jsonl", &recording(second).join("\n"));
+    let whole = told(r#"{"type":"custom"}"#);
+    let broken = told("{\"torn");
+    assert_eq!(
+        whole.replace(r#"session "s""#, r#"session "s" skipped "1""#),
+        broken
+    );
+    assert!(whole.contains("One was done."), "{whole}");
+}
+
+/// Nothing that a model was sent goes because it comes in an unusual shape.
+#[test]
+fn unusual_shapes_keep_their_text() {
+    let claude = [
+        r#"{"type":"user","uuid":"x","parentUuid":null,"message":{"role":"user","content":"nobody answers"}}"#,
+        r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/w","message":{"role":"user","content":[{"type":"document","title":"notes","source":{"type":"text","media_type":"text/plain","data":"plain words"}}]}}"#,
+        r#"{"type":"assistant","uuid":"a","parentUuid":"u","message":{"id":"m","model":"c","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":18446744073709551615,"cache_read_input_tokens":1}}}"#,
+    ];
+    insta::assert_snapshot!(told("s.jsonl", &claude.join("\n")), @r#"
+    run claude-code in "/w"
+    setup c ""
+    Task "" [document: [text/plain: notes]
+    plain words]
+    Complete "Done." (18446744073709551615 1 - - -)
+    note "conversations without a reply, left out: 1"
+    "#);
+    let codex = [
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/w","cli_version":"1"}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Fix it."},{"type":"input_file","filename":"a.txt","file_data":"it is plain"}]}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Fixed."}]}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":"It was fixed."}]}}"#,
+    ];
+    insta::assert_snapshot!(told("rollout.jsonl", &codex.join("\n")), @r#"
+    run codex 1 in "/w" session "s"
+    setup unknown ""
+    Task "Fix it.\n[input_file: a.txt]\nit is plain"
+    Complete "Fixed."
+    Auto e3–e5 "It was fixed."
+    "#);
+}
+
+/// What no line holds is left out and told of, and the rest is there.
+#[test]
+fn what_is_longer_than_a_line_is_told_of() {
+    let meta = json!({"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {
+        "id": "s", "cwd": "/w", "base_instructions": {"text": "b".repeat(5 << 20)}
+    }});
+    let item = |payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload});
+    let mut lines = vec![
+        meta,
+        item(
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}),
+        ),
+    ];
+    lines.extend((0..10_003).map(|n| {
+        item(json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": format!("c{n}")}))
+    }));
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let told = told("rollout.jsonl", &lines.join("\n"));
+    let notes: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("left out"))
+        .collect();
+    insta::assert_snapshot!(notes.join("\n"), @r#"
+    note "4554752 bytes of the system text were left out: no line is that long"
+    note "3 calls of response 6 were left out: no line holds as many"
     "#);
 }
 

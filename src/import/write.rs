@@ -30,6 +30,9 @@ use crate::words;
 /// The longest text of an entry, in bytes: as JSON it may take six times as many, and a line holds 4 MiB.
 const LONGEST: usize = (LINE_WRITTEN - (64 << 10)) / 6;
 
+/// The most calls of a response: a line holds no more of them.
+const CALLS: usize = 10_000;
+
 /// Lays a draft down behind the first entry of a recorder, dated by this clock, under these settings.
 pub(super) fn lay_down(
     pen: Pen,
@@ -70,6 +73,7 @@ impl Writer {
             let before = self.recorder.view().transcript().next_id();
             let laid = match what {
                 What::Instructions(text) => {
+                    let text = self.fitting("the system text", text)?;
                     self.is_set &= self.setup.wire.instructions == text;
                     self.setup.wire.instructions = text;
                     false
@@ -100,6 +104,19 @@ impl Writer {
         }
         self.end()?;
         self.recorder.sync()
+    }
+
+    /// A text of the settings that fits a line: what is left out is told.
+    fn fitting(&mut self, what: &str, text: String) -> Result<String, RecordError> {
+        if text.len() <= LONGEST {
+            return Ok(text);
+        }
+        let short = clip::first(&text, LONGEST).to_owned();
+        let lost = text.len() - short.len();
+        self.note(&format!(
+            "{lost} bytes of {what} were left out: no line is that long"
+        ))?;
+        Ok(short)
     }
 
     /// The first entry from here on that a span may begin with.
@@ -211,7 +228,10 @@ impl Writer {
         }
         let request = self.request()?;
         self.set(at);
-        let (calls, answers): (Vec<_>, Vec<_>) = calls.into_iter().unzip();
+        let (mut calls, mut answers): (Vec<_>, Vec<_>) = calls.into_iter().unzip();
+        let surplus = calls.len().saturating_sub(CALLS);
+        calls.truncate(CALLS);
+        answers.truncate(CALLS);
         let mut response = Response {
             request,
             text,
@@ -229,6 +249,11 @@ impl Writer {
         let response = self.recorder.record(Event::Response(response))?;
         for (index, answer) in answers.into_iter().enumerate() {
             self.result(CallId::at(response, index), answer)?;
+        }
+        if surplus > 0 {
+            self.note(&format!(
+                "{surplus} calls of response {response} were left out: no line holds as many"
+            ))?;
         }
         if lost > 0 {
             self.note(&format!(

@@ -312,7 +312,7 @@ function totals() {
     item("out", count(used.output)),
     used.cost === null ? null : item("cost", money(used.cost)),
     item("layers", laid.length === 0 ? "none" : laid.map(([origin, times]) => make("span", { class: "origin-count" }, badge(origin), `${count(times)} ${origin}`))),
-    item("end", run.end && run.entries[run.entries.length - 1] === run.end ? run.end.reason.replace("_", " ") : run.end ? "taken up again" : "open"));
+    item("end", run.end ? (run.entries.some((entry) => entry.id > run.end.id && ["user", "request", "response"].includes(entry.type)) ? "taken up again" : run.end.reason.replace("_", " ")) : "open"));
 }
 
 // Says what is wrong, if something is.
