@@ -41,7 +41,7 @@ pub(super) fn play(entries: &[Value], gain: Option<usize>, micro: [usize; 2]) ->
     let (mut head, mut exempt) = (String::new(), Vec::<&Value>::new());
     let (mut ids, mut laid, mut asked) = (HashMap::<u64, u64>::new(), 0, 0);
     let (mut prompts, mut cost) = (0, 0.0);
-    let (mut sent, mut changed) = (None::<(i64, usize)>, None::<(usize, String)>);
+    let (mut sent, mut changed) = (None::<(i64, usize, String)>, None::<(usize, String)>);
     let chars = |text: &str| text.chars().count();
     let id = |value: &Value| value.as_u64().unwrap();
     for entry in entries {
@@ -61,9 +61,7 @@ pub(super) fn play(entries: &[Value], gain: Option<usize>, micro: [usize; 2]) ->
                 let told = format!(",'tools':{}", json!(tools)).replace(",'tools':[]", "");
                 let stream = r#"{"model":,"stream":true,"stream_options":{"include_usage":true}"#;
                 let told = format!("{stream}{told},'messages':[");
-                let new = format!("{}{told}{system}", wire["models"]["main"]["name"]);
-                sent = sent.filter(|_| head == new);
-                head = new;
+                head = format!("{}{told}{system}", wire["models"]["main"]["name"]);
                 exempt.extend(list(wire, "tools").filter(|it| it["meta"]["exempt"] == true));
             }
             "user" => {
@@ -127,12 +125,14 @@ pub(super) fn play(entries: &[Value], gain: Option<usize>, micro: [usize; 2]) ->
                     laid += 1;
                 }
                 let at: jiff::Timestamp = text(entry, "at").parse().unwrap();
+                let at = at.as_millisecond();
                 let length = |it: &[Message]| it.iter().map(|it| chars(&it.2) + 1).sum::<usize>();
                 let prompt = chars(&head) + length(&messages);
-                let warm = sent.filter(|it| at.as_millisecond() - it.0 <= 300_000);
+                let last = sent.as_ref();
+                let warm = last.filter(|it| at - it.0 <= 300_000 && it.2 == head);
                 let cached = match (warm, &changed) {
                     (None, _) => 0,
-                    (Some((_, all)), None) => all,
+                    (Some((_, all, _)), None) => *all,
                     (Some(_), Some((place, old))) => {
                         let both = old.chars().zip(messages[*place].2.chars());
                         let alike = both.take_while(|(one, other)| one == other).count();
@@ -141,7 +141,7 @@ pub(super) fn play(entries: &[Value], gain: Option<usize>, micro: [usize; 2]) ->
                 };
                 prompts += prompt;
                 cost += (prompt - cached) as f64 + cached as f64 / 10.0;
-                (asked, sent, changed) = (number, Some((at.as_millisecond(), prompt)), None);
+                (asked, sent, changed) = (number, Some((at, prompt, head.clone())), None);
             }
             _ => {}
         }
