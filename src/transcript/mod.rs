@@ -8,6 +8,7 @@ mod entry;
 mod event;
 pub mod jsonl;
 mod purpose;
+mod run;
 pub mod turn;
 mod work;
 
@@ -15,10 +16,11 @@ use std::sync::Arc;
 
 pub use entry::{At, Entry};
 pub use event::{
-    Attachment, BodyDigest, Check, End, Estimate, Event, Fault, FaultClass, Hook, Import, Note,
-    Parent, Pin, Reason, Request, Retract, Run, Speaker, Started, Torn, Totals, Unknown, User,
+    Attachment, BodyDigest, Check, End, Estimate, Event, Fault, FaultClass, Hook, Note, Pin,
+    Reason, Request, Retract, Speaker, Started, Torn, Totals, Unknown, User,
 };
 pub use purpose::{Combine, Purpose, Source, Summarize};
+pub use run::{Import, Parent, Run};
 pub use work::Work;
 
 use crate::id::EntryId;
