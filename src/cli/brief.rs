@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use undertext::exchange::Clipped;
+use undertext::export;
 use undertext::id::EntryId;
-use undertext::overlay::{Author, Layer, Overlay};
+use undertext::overlay::Overlay;
 use undertext::setup::Setup;
 use undertext::transcript::{Check, Fault, Hook, Note, Speaker, User};
 use undertext::view::Sizes;
@@ -18,43 +19,12 @@ pub(crate) fn overlay(id: EntryId, laid: &Overlay) -> String {
         laid.origin.word(),
         amount::count(laid.size.before),
         amount::count(laid.size.after),
-        covers(&laid.layer)
+        export::covers(&laid.layer)
     );
     if !laid.reason.is_empty() {
         write!(text, " ({})", laid.reason.replace('\n', " ")).ok();
     }
     text
-}
-
-/// What a layer covers: `7 results`, `summary of e12–e371`.
-pub(crate) fn covers(layer: &Layer) -> String {
-    let parts = match layer {
-        Layer::Stub(stub) => vec![
-            part(stub.results.len(), "result"),
-            part(stub.arguments.len(), "argument"),
-        ],
-        Layer::Hide(hide) => vec![
-            part(hide.calls.len(), "call"),
-            part(hide.reasoning.len(), "block").map(|blocks| blocks + " of reasoning"),
-            part(hide.attachments.len(), "attachment"),
-            part(hide.rounds.len(), "span of rounds"),
-        ],
-        Layer::Summary(summary) => {
-            let by = match summary.by {
-                Author::Model => "",
-                Author::User => " by a person",
-                Author::Rules => " by rules",
-            };
-            vec![Some(format!("summary of {}{by}", summary.span))]
-        }
-        Layer::Show(show) => vec![part(show.calls.len(), "call").map(|calls| calls + " shown")],
-    };
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(", ")
-}
-
-fn part(number: usize, noun: &str) -> Option<String> {
-    (number > 0).then(|| amount::of(number as u64, noun))
 }
 
 /// `fault e11: rate 429, asked again in 2.0 s: slow down`

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use undertext::exchange::{Response, ToolCall};
+use undertext::export;
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Layer, Origin, Overlay};
 use undertext::transcript::{Event, Speaker};
@@ -61,7 +62,7 @@ pub(crate) fn entry(view: &View, id: EntryId) -> String {
         Event::Response(reply) if reply.calls.is_empty() => "response".to_owned(),
         Event::Response(reply) => format!("response: {}", tools(reply)),
         Event::Result(result) => format!("result of {}", call(view, result.call)),
-        Event::Overlay(laid) => format!("{}: {}", laid.origin.word(), brief::covers(&laid.layer)),
+        Event::Overlay(laid) => format!("{}: {}", laid.origin.word(), export::covers(&laid.layer)),
         Event::Run(_)
         | Event::Setup(_)
         | Event::Request(_)
@@ -148,25 +149,8 @@ pub(crate) fn why(view: &View, id: EntryId, laid: &Overlay) -> String {
 
 /// The number of newest results that were left alone by the settings in force at an entry.
 fn keep_recent(view: &View, id: EntryId) -> Option<u32> {
-    let before = view.transcript().entries().iter().rev();
-    let mut before = before.skip_while(|entry| entry.id >= id);
-    before.find_map(|entry| match &entry.event {
-        Event::Setup(setup) => Some(setup.policy.compaction.micro.keep_recent),
-        Event::Run(_)
-        | Event::User(_)
-        | Event::Request(_)
-        | Event::Response(_)
-        | Event::Started(_)
-        | Event::Result(_)
-        | Event::Overlay(_)
-        | Event::Retract(_)
-        | Event::Pin(_)
-        | Event::Unpin(_)
-        | Event::Fault(_)
-        | Event::Note(_)
-        | Event::End(_)
-        | Event::Unknown(_) => None,
-    })
+    let setup = view.setup_at(id)?;
+    Some(setup.policy.compaction.micro.keep_recent)
 }
 
 /// The figures at the beginning of a reason, as people read them: `12310 of 10000 tokens`.

@@ -4,6 +4,7 @@
 use std::io;
 
 use undertext::explain::{self, Amount, Blamed, Comparison, Difference, Kind, Moment, Sent};
+use undertext::export;
 use undertext::id::EntryId;
 use undertext::record::Clock;
 use undertext::view::{As, Change, Source, View};
@@ -13,7 +14,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::replay::Told;
 use crate::cli::term::{Look, Term};
-use crate::cli::{amount, brief, named};
+use crate::cli::{amount, named};
 
 /// What is different between two requests.
 pub(crate) fn diff(
@@ -159,7 +160,7 @@ fn overlays(view: &View, mut named: Vec<EntryId>, term: &mut Term) -> io::Result
     named.dedup();
     for id in named {
         if let Some(laid) = view.overlay(id) {
-            let covers = brief::covers(&laid.layer);
+            let covers = export::covers(&laid.layer);
             let text = format!("{}, {covers}", named::overlay(view, id));
             term.print(&[(Look::Faint, text)])?;
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::compaction;
+use undertext::export;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Layer, Overlay, Size};
 use undertext::record::Clock;
@@ -216,7 +217,7 @@ fn laid(id: EntryId, overlay: &Overlay, stands: bool) -> Laid {
         rule: overlay.rule.clone(),
         pass: overlay.pass,
         size: overlay.size,
-        covers: brief::covers(&overlay.layer),
+        covers: export::covers(&overlay.layer),
         reason: overlay.reason.clone(),
         retracted: !stands,
         line: brief::overlay(id, overlay),

@@ -43,7 +43,7 @@ fn laid(id: EntryId, overlay: &Overlay) -> String {
 }
 
 /// What a layer covers: `7 results`, `summary of e12–e371`.
-fn covers(layer: &Layer) -> String {
+pub fn covers(layer: &Layer) -> String {
     let part = |number: usize, noun: &str| {
         let plural = if number == 1 { "" } else { "s" };
         (number > 0).then(|| format!("{} {noun}{plural}", grouped(number as u64)))

@@ -65,22 +65,10 @@ impl Data {
             return;
         }
         // A request is told by what stands before it, all else by what stands then.
-        let request = match &entry.event {
-            Event::Request(request) => Some(self.request(request)),
-            Event::Run(_)
-            | Event::Setup(_)
-            | Event::User(_)
-            | Event::Response(_)
-            | Event::Started(_)
-            | Event::Result(_)
-            | Event::Overlay(_)
-            | Event::Retract(_)
-            | Event::Pin(_)
-            | Event::Unpin(_)
-            | Event::Fault(_)
-            | Event::Note(_)
-            | Event::End(_)
-            | Event::Unknown(_) => None,
+        let request = if let Event::Request(request) = &entry.event {
+            Some(self.request(request))
+        } else {
+            None
         };
         self.view.take(Arc::clone(entry));
         if !matches!(entry.event, Event::Overlay(_) | Event::Retract(_)) {

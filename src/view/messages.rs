@@ -146,7 +146,7 @@ impl View {
     }
 
     /// The settings that were in force at an entry.
-    pub(crate) fn setup_at(&self, entry: EntryId) -> Option<&Setup> {
+    pub fn setup_at(&self, entry: EntryId) -> Option<&Setup> {
         let place = self
             .setups
             .partition_point(|setup| *setup < entry)

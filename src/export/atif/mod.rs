@@ -200,22 +200,10 @@ impl<'a> Trajectory<'a> {
 }
 
 fn run(view: &View) -> Option<&Run> {
-    match &view.transcript().entries().first()?.event {
-        Event::Run(run) => Some(run),
-        Event::Setup(_)
-        | Event::User(_)
-        | Event::Request(_)
-        | Event::Response(_)
-        | Event::Started(_)
-        | Event::Result(_)
-        | Event::Overlay(_)
-        | Event::Retract(_)
-        | Event::Pin(_)
-        | Event::Unpin(_)
-        | Event::Fault(_)
-        | Event::Note(_)
-        | Event::End(_)
-        | Event::Unknown(_) => None,
+    if let Event::Run(run) = &view.transcript().entries().first()?.event {
+        Some(run)
+    } else {
+        None
     }
 }
 

@@ -160,22 +160,12 @@ impl<'a> Walk<'a> {
         let cost = self.prices.zip(response.usage);
         let cost = cost.map(|(prices, usage)| meter::cost(usage, prices));
         let request = self.view.transcript().get(response.request);
-        let purpose = request.and_then(|request| match &request.event {
-            Event::Request(request) => Some(&request.purpose),
-            Event::Run(_)
-            | Event::Setup(_)
-            | Event::User(_)
-            | Event::Response(_)
-            | Event::Started(_)
-            | Event::Result(_)
-            | Event::Overlay(_)
-            | Event::Retract(_)
-            | Event::Pin(_)
-            | Event::Unpin(_)
-            | Event::Fault(_)
-            | Event::Note(_)
-            | Event::End(_)
-            | Event::Unknown(_) => None,
+        let purpose = request.and_then(|request| {
+            if let Event::Request(request) = &request.event {
+                Some(&request.purpose)
+            } else {
+                None
+            }
         });
         match purpose {
             Some(Purpose::Summary(_) | Purpose::Combine(_)) => {
