@@ -206,7 +206,7 @@ fn without_query(address: &str) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,@%+~".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

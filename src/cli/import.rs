@@ -1,6 +1,7 @@
 //! `import`: runs that other agents recorded become transcripts of ours.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,10 +9,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::config::{self, Sections};
 use undertext::id::{Digest, RunId};
-use undertext::import::{self, Format, ImportError, Imported, RECORDED};
-use undertext::record::{Durability, FileStorage, Recorder, runs};
+use undertext::import::{self, Format, ImportError, Imported, RECORDED, Recordings};
+use undertext::record::{Clock, Durability, FileStorage, Recorder, runs};
 use undertext::transcript::{Event, Import, Note};
 
+use crate::cli::ending::quoted;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount, brief};
@@ -22,10 +24,15 @@ use crate::cli::{Process, SettingArgs, amount, brief};
 What the model was sent becomes a run like any other: show, print, replay, why, page and lab work \
 on it. The format is found out by itself. The files are only read.
 
+Examples:
+  undertext import ~/.codex/sessions              every recording below a directory
+  undertext import run.jsonl --out elsewhere      not among your own runs
+  gunzip -c run.jsonl.gz | undertext import -     what comes through a pipe
+
 Formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, \
 gemini-cli, copilot-cli, inspect, aider")]
 pub(crate) struct ImportArgs {
-    /// Files that an agent recorded, or directories that hold some
+    /// Files that an agent recorded, or directories that hold some; - reads standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Read them as this format
@@ -139,10 +146,18 @@ pub(crate) fn import(
     };
     let mut failed = None;
     for path in &args.files {
-        let recordings = match import::recordings(path) {
-            Ok(found) if found.is_empty() => {
+        let found = match import::recordings(path) {
+            _ if path.as_os_str() == "-" => Recordings {
+                paths: vec![path.clone()],
+                is_cut: false,
+            },
+            Ok(found) if found.paths.is_empty() => {
                 failed = Some(Exit::Usage);
-                let text = format!("no recording of a known agent in {}", path.display());
+                let text = format!(
+                    "no recording of a known agent in {}; known formats: {}",
+                    path.display(),
+                    Format::names()
+                );
                 term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &text)])?;
                 continue;
             }
@@ -156,7 +171,7 @@ pub(crate) fn import(
             }
         };
         // One that cannot be imported does not keep the others from it.
-        for recording in &recordings {
+        for recording in &found.paths {
             if let Err(failure) = shelf.import(recording, term) {
                 if failure.is_broken_pipe() || failure.exit != Exit::Usage {
                     return Err(failure);
@@ -164,6 +179,13 @@ pub(crate) fn import(
                 failed = Some(failure.exit);
                 term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
             }
+        }
+        if found.is_cut {
+            let text = format!(
+                "{} holds more than is looked through: name what lies deeper",
+                path.display()
+            );
+            term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
         }
     }
     Ok(failed.unwrap_or(Exit::Done))
@@ -186,14 +208,26 @@ fn known(dir: &Path) -> Result<Vec<Known>, Failure> {
 
 impl Shelf<'_> {
     fn import(&mut self, recording: &Path, term: &mut Term) -> Result<(), Failure> {
-        let imported = import::read(recording, self.args.format);
+        let format = self.args.format;
+        let imported = if recording.as_os_str() == "-" {
+            // A run without times is dated now.
+            import::read_from(
+                "standard input",
+                Box::new(io::stdin()),
+                Clock::System.now(),
+                format,
+            )
+        } else {
+            import::read(recording, format)
+        };
         for run in imported.map_err(|error| Failure::new(Exit::Usage, error))? {
             let told = self.run(run)?;
             if self.args.json {
-                let text = serde_json::to_string(&told).map_err(std::io::Error::from)?;
+                let text = serde_json::to_string(&told).map_err(io::Error::from)?;
                 term.print_json(&text)?;
             } else {
-                told.print(term)?;
+                let elsewhere = self.args.out.is_some();
+                told.print(elsewhere, term)?;
             }
         }
         Ok(())
@@ -267,9 +301,9 @@ fn holds(recorder: &Recorder) -> Holds {
             holds.compactions += usize::from(overlay.rule == RECORDED);
         } else if let Event::Response(response) = &entry.event {
             let usage = response.usage.unwrap_or_default();
-            tokens.input += usage.input.unwrap_or(0);
-            tokens.cached += usage.cached.unwrap_or(0);
-            tokens.output += usage.output.unwrap_or(0);
+            tokens.input = tokens.input.saturating_add(usage.input.unwrap_or(0));
+            tokens.cached = tokens.cached.saturating_add(usage.cached.unwrap_or(0));
+            tokens.output = tokens.output.saturating_add(usage.output.unwrap_or(0));
             tokens.uncounted += u64::from(usage.input.is_none());
         }
     }
@@ -278,7 +312,8 @@ fn holds(recorder: &Recorder) -> Holds {
 }
 
 impl Told {
-    fn print(&self, term: &mut Term) -> std::io::Result<()> {
+    /// Kept elsewhere, a run is found by its path alone.
+    fn print(&self, elsewhere: bool, term: &mut Term) -> io::Result<()> {
         let name = self.run.short();
         let Import {
             format,
@@ -363,7 +398,12 @@ impl Told {
         if let Some(more @ 1..) = notes.len().checked_sub(NOTES) {
             row("", format!("and {} more", amount::count(more as u64)))?;
         }
-        row("to look at it", format!("undertext show {name}"))
+        let named = if elsewhere {
+            quoted(&self.transcript)
+        } else {
+            name
+        };
+        row("to look at it", format!("undertext show {named}"))
     }
 }
 

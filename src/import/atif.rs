@@ -3,6 +3,7 @@
 //! Producers differ in what they take a step of the system for: its prompt, or something that its own
 //! program did. Before anyone has spoken it is the system text, unless something was observed in it.
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::exchange::{Ending, Status, Usage};
@@ -19,7 +20,7 @@ const DEPTH: u32 = 8;
 
 /// The run of a trajectory, and those of the sub-agents that it holds.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
-    let run = fields::json(source)?;
+    let run = fields::whole(source)?;
     let mut pens = Vec::new();
     trajectory(run, &mut pens, DEPTH);
     Ok(pens)
@@ -36,9 +37,9 @@ fn trajectory(mut run: Value, pens: &mut Vec<Pen>, depth: u32) {
     pen.run(workspace, format!("{name} {version}").trim(), id);
     pen.model(model(&agent), None);
     fields::tools(&mut pen, &take_list(&mut agent, "tool_definitions"));
-
     let mut told = Told {
         is_ours: ours.is_object(),
+        model: model(&agent).to_owned(),
         ..Told::default()
     };
     for (number, step) in take_list(&mut run, "steps").into_iter().enumerate() {
@@ -73,6 +74,8 @@ fn model(value: &Value) -> &str {
 struct Told {
     /// Whether this program wrote the trajectory, and so says more of each step.
     is_ours: bool,
+    /// The model of steps that name none.
+    model: String,
     /// Whether anything has happened.
     begun: bool,
     /// Where steps stand, by the entries that they come from.
@@ -91,7 +94,11 @@ impl Told {
         }
         let mut calls = Vec::new();
         match string(&step["source"]) {
-            "agent" => calls = agent(pen, key, &message, step, ours),
+            "agent" => {
+                let named = Some(model(&step)).filter(|name| !name.is_empty());
+                pen.model(named.unwrap_or(&self.model), None);
+                calls = agent(pen, key, &message, step, ours);
+            }
             "user" => match string(&ours["origin"]) {
                 "runtime" => pen.user(Speaker::Runtime, message, Vec::new()),
                 "hook" => pen.user(Speaker::Hook, message, Vec::new()),
@@ -132,11 +139,13 @@ impl Told {
         } else {
             observed.join("\n")
         };
-        let span = extra["undertext"]["span"][1].as_u64();
+        let ours = &extra["undertext"];
+        let origin = Origin::deserialize(&ours["origin"]).unwrap_or(Origin::Auto);
+        let span = ours["span"][1].as_u64();
         let keeps = span.and_then(|last| self.marks.iter().find(|(entry, _)| *entry > last));
         pen.compacted(Compaction {
             text,
-            origin: Origin::Auto,
+            origin,
             reason: managed.to_string(),
             keeps: keeps.map(|(_, mark)| *mark),
             again: Vec::new(),
@@ -146,7 +155,6 @@ impl Told {
 
 /// A response; returns the ids of its calls.
 fn agent(pen: &mut Pen, key: &str, message: &str, mut step: Value, ours: &Value) -> Vec<String> {
-    pen.model(model(&step), None);
     pen.mused(Some(key), take_text(&mut step, "reasoning_content"));
     pen.said(Some(key), message);
     let mut ids = Vec::new();
@@ -268,8 +276,9 @@ mod tests {
         Complete "Two." thought "Hm." c1:run{"cmd":"ls"} c2:run{} (9 7 - 3 1)
           result 6.1 ok "{\"out\":\"a\"}"
           result 6.2 error "b"
+        setup m "You act." run={"type":"object"}
         Complete "" c3:run{}
-          result 10.1 ok "c"
+          result 11.1 ok "c"
         note "the run of a sub-agent: [{\"trajectory_id\":\"inner\"}]"
         Runtime "Checked."
         Runtime "{\"passed\":false}"

@@ -6,7 +6,7 @@
 //! recorded; signatures, and what `toolUseResult` repeats, are left out; messages of sub-agents are
 //! counted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
@@ -79,35 +79,19 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let skipped = lines.skipped();
     drop(lines);
     let live = live(&tree, &records);
-    let mut records: Vec<Option<Record>> = records.into_iter().map(Some).collect();
+    let mut conversations: BTreeMap<usize, Conversation> = BTreeMap::new();
+    for (place, record) in records.into_iter().enumerate() {
+        let conversation = conversations.entry(tree.root(place)).or_default();
+        if live[place] {
+            conversation.live.push(record);
+        } else {
+            conversation.off += u64::from(record.is_message());
+        }
+    }
     let mut pens = Vec::new();
     let mut unanswered = 0_u64;
-    let roots: Vec<usize> = tree.roots().collect();
-    for root in roots {
-        let mut writer = Writer::default();
-        let mut off = 0_u64;
-        for place in root..records.len() {
-            if tree.root(place) != root {
-                continue;
-            }
-            let Some(record) = records[place].take() else {
-                continue;
-            };
-            if live[place] {
-                let next = (place + 1..records.len()).find(|next| live[*next]);
-                let next = next.and_then(|next| records[next].as_ref());
-                writer.expands = next.is_some_and(Record::is_put_in);
-                writer.write(record);
-            } else {
-                off += u64::from(record.is_message());
-            }
-        }
-        let mut pen = writer.pen;
-        if off > 0 {
-            pen.note(format!(
-                "records of branches that were given up, left out: {off}"
-            ));
-        }
+    for conversation in conversations.into_values() {
+        let pen = conversation.pen();
         if pen.has_responses() {
             pens.push(pen);
         } else {
@@ -126,6 +110,34 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
         }
     }
     Ok(pens)
+}
+
+/// The records that stand on one root.
+#[derive(Default)]
+struct Conversation {
+    /// Those on the branch that is read, oldest first.
+    live: Vec<Record>,
+    /// How many messages stand on others.
+    off: u64,
+}
+
+impl Conversation {
+    fn pen(self) -> Pen {
+        let mut writer = Writer::default();
+        let mut records = self.live.into_iter().peekable();
+        while let Some(record) = records.next() {
+            writer.expands = records.peek().is_some_and(Record::is_put_in);
+            writer.write(record);
+        }
+        let mut pen = writer.pen;
+        if self.off > 0 {
+            pen.note(format!(
+                "records of branches that were given up, left out: {}",
+                self.off
+            ));
+        }
+        pen
+    }
 }
 
 /// Which records are on the branch that ends last, of each conversation.

@@ -32,6 +32,10 @@ const INJECTED: [&str; 10] = [
     "# AGENTS.md",
 ];
 
+/// How many bytes of what a person typed outlive a compaction that does not say what is kept: 20,000
+/// tokens.
+const KEPT: usize = 80_000;
+
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let mut rollout = Rollout::default();
     let mut lines = source.lines();
@@ -51,8 +55,8 @@ struct Rollout {
     counted: Option<Value>,
     /// Where messages stand, by their text.
     messages: HashMap<String, Mark>,
-    /// Where messages of a person stand.
-    typed: Vec<Mark>,
+    /// Where messages of a person stand, and how many bytes they are.
+    typed: Vec<(Mark, usize)>,
     searches: u32,
 }
 
@@ -163,7 +167,7 @@ impl Rollout {
         let put_in = role != "user";
         let is_typed = !put_in && !is_put_in(&text, &INJECTED);
         if is_typed {
-            self.typed.push(mark);
+            self.typed.push((mark, text.len()));
         }
         typed(&mut self.pen, put_in, &INJECTED, &text, attachments);
         self.messages.entry(text).or_insert(mark);
@@ -191,7 +195,15 @@ impl Rollout {
             }
         }
         if !replaced {
-            again.clone_from(&self.typed);
+            // The newest messages of the person are kept, as far as there is room for them.
+            let mut room = KEPT;
+            let newest = self.typed.iter().rev().take_while(|(_, bytes)| {
+                let left = room.checked_sub(*bytes);
+                room = left.unwrap_or_default();
+                left.is_some()
+            });
+            again.extend(newest.map(|(mark, _)| *mark));
+            again.reverse();
         }
         // The summary is among the new messages, with a word of the client's before it.
         let holds = |text: &String| !message.is_empty() && text.contains(&message);

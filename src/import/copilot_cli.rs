@@ -1,6 +1,7 @@
 //! Copilot CLI: events, one a line; those of a sub-agent name the call that began it, and are a run
 //! of their own.
 
+use std::collections::HashMap;
 use std::mem;
 
 use serde_json::Value;
@@ -34,13 +35,14 @@ const INTERNAL: [&str; 13] = [
 /// The run of a session, and those of its sub-agents.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let mut runs = vec![Told::default()];
+    // Where each run stands, by the call that began it.
+    let mut places = HashMap::from([(String::new(), 0)]);
     let mut lines = source.lines();
     while let Some(mut event) = lines.next()? {
         let mut data = fields::take(&mut event, "data");
         let parent = take_text(&mut data, "parentToolCallId");
-        let known = runs.iter().position(|run| run.parent == parent);
-        let place = known.unwrap_or_else(|| {
-            runs.push(Told::under(parent));
+        let place = *places.entry(parent).or_insert_with_key(|parent| {
+            runs.push(Told::under(parent.clone()));
             runs.len() - 1
         });
         if let Some(run) = runs.get_mut(place) {

@@ -1,9 +1,12 @@
 //! What a recording looks like: its format, found out from its name and its beginning.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
+
+use crate::import::signature;
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +82,7 @@ impl Format {
     pub fn detect(name: &str, beginning: &[u8]) -> Option<Self> {
         match head(name, beginning) {
             Found::Format(format) => Some(format),
-            Found::Transcript | Found::Unknown(_) => None,
+            Found::Transcript | Found::Unknown(_) | Found::Nothing(_) => None,
         }
     }
 }
@@ -117,31 +120,33 @@ pub(super) enum Found {
     Transcript,
     /// Something else, in words.
     Unknown(String),
+    /// What is certainly no recording, in words.
+    Nothing(String),
 }
 
-/// What a directory looks like that holds these files.
-pub(super) fn directory(files: &[PathBuf]) -> Found {
-    let is_event = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("event-") && name.ends_with(".json")
-    };
-    if files.iter().any(is_event) {
-        return Found::Format(Format::OpenHandsSdk);
+/// Whether a file of this name is an event of the `OpenHands` SDK.
+pub(super) fn is_event(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("event-") && name.ends_with(".json")
+}
+
+/// What a directory looks like that holds these events.
+pub(super) fn directory(events: &[OsString]) -> Found {
+    if events.is_empty() {
+        return Found::Nothing("it is a directory without event-*.json files".to_owned());
     }
-    Found::Unknown("it is a directory without event-*.json files".to_owned())
+    Found::Format(Format::OpenHandsSdk)
 }
 
 /// What a file of this name with this beginning looks like.
 pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
     let extension = Path::new(name).extension().and_then(|end| end.to_str());
-    if beginning.is_empty() {
-        return Found::Unknown("it is empty".to_owned());
+    let is_zip = beginning.starts_with(b"PK\x03\x04");
+    if is_zip && extension == Some("eval") || signature::is_inspect(beginning) {
+        return Found::Format(Format::Inspect);
     }
-    if beginning.starts_with(b"PK\x03\x04") {
-        return match extension {
-            Some("eval") => Found::Format(Format::Inspect),
-            Some(_) | None => Found::Unknown("it is a zip archive".to_owned()),
-        };
+    if let Some(looks) = signature::of(beginning) {
+        return Found::Nothing(looks.to_owned());
     }
     let text = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
     let text = text.trim_ascii_start();
@@ -150,9 +155,14 @@ pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
         let mut objects = objects(text).peekable();
         let first = objects.peek().map(Members::listed).unwrap_or_default();
         let mut known = objects.filter_map(|members| of_members(&members, extension));
-        return known
-            .next()
-            .unwrap_or_else(|| Found::Unknown(format!("its first object has {first}")));
+        return match known.next() {
+            Some(Found::Format(Format::OpenHandsSdk)) if is_alone(text) => Found::Unknown(
+                "it is one event of an openhands-sdk run: the directory that holds it is one"
+                    .to_owned(),
+            ),
+            Some(known) => known,
+            None => Found::Unknown(format!("its first object has {first}")),
+        };
     }
     let has = |mark: &[u8]| {
         text.split(|byte| *byte == b'\n')
@@ -211,10 +221,22 @@ fn of_members(members: &Members, extension: Option<&str>) -> Option<Found> {
             Format::MiniSweAgent
         } else if has(&["action", "args"]) || has(&["observation", "content"]) {
             Format::OpenHands
+        } else if has(&["kind", "id", "source"]) {
+            Format::OpenHandsSdk
+        } else if has(&["attempts"]) || has(&["trajectory"]) {
+            // What follows may be beyond the beginning.
+            Format::SweAgent
         } else {
             return None;
         },
     ))
+}
+
+/// Whether a text is neither a list nor objects by the line.
+fn is_alone(text: &[u8]) -> bool {
+    let lines = text.split(|byte| *byte == b'\n');
+    let objects = lines.filter(|line| line.starts_with(b"{"));
+    !text.starts_with(b"[") && objects.take(2).count() < 2
 }
 
 /// How many objects of the beginning are looked at.
@@ -397,18 +419,11 @@ mod tests {
                 "it is not `# aider chat started at`",
                 "it is neither JSON nor a chat history of aider",
             ),
-            ("a.zip", "PK\x03\x04", "it is a zip archive"),
-            (
-                "a.txt",
-                "hello",
-                "it is neither JSON nor a chat history of aider",
-            ),
-            ("a.txt", "", "it is empty"),
         ] {
             let found = match head(name, beginning.as_bytes()) {
                 Found::Format(format) => format.word().to_owned(),
                 Found::Transcript => "transcript".to_owned(),
-                Found::Unknown(looks) => looks,
+                Found::Unknown(looks) | Found::Nothing(looks) => looks,
             };
             assert_eq!(found, looks, "{beginning}");
         }

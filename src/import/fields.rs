@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::exchange::{Ending, Usage};
 use crate::import::Unread;
+use crate::import::json;
 use crate::import::lines::{string, take_list, take_text};
 use crate::import::pen::Pen;
 use crate::import::source::Source;
@@ -14,10 +15,10 @@ use crate::transcript::At;
 const MILLISECONDS: f64 = 1e11;
 
 /// A recording that is one JSON value.
-pub(super) fn json(source: &mut Source) -> Result<Value, Unread> {
+pub(super) fn whole(source: &mut Source) -> Result<Value, Unread> {
     let bytes = source.whole()?;
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
-    serde_json::from_slice(text).map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))
+    json::parse(text).map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))
 }
 
 /// Takes a member; null if there is none.

@@ -4,7 +4,6 @@
 //! the place of the message, `$set` changes members of the whole, `$rewindTo` takes messages back.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -13,17 +12,18 @@ use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, text};
 use crate::import::pen::Pen;
-use crate::import::source::Source;
+use crate::import::source::{Shape, Source};
 
 /// The run of a session.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let mut pen = Pen::default();
-    let (session, messages) = if Path::new(source.name()).extension() == Some("jsonl".as_ref()) {
-        lines(source, &mut pen)?
-    } else {
-        let mut session = fields::json(source)?;
-        let messages = take_list(&mut session, "messages");
-        (session, messages)
+    let (session, messages) = match source.shape()? {
+        Shape::Lines => lines(source, &mut pen)?,
+        Shape::List | Shape::Object => {
+            let mut session = fields::whole(source)?;
+            let messages = take_list(&mut session, "messages");
+            (session, messages)
+        }
     };
     let directory = session["directories"][0].as_str().unwrap_or_default();
     pen.run(directory, "", string(&session["sessionId"]));
@@ -55,6 +55,8 @@ fn lines(source: &mut Source, pen: &mut Pen) -> Result<(Value, Vec<Value>), Unre
             places.retain(|_, place| *place < keep);
         } else if line["$set"].is_object() {
             merge(&mut session, fields::take(&mut line, "$set"));
+        } else if line["messages"].is_array() {
+            merge(&mut session, line);
         } else if let Some(id) = line["id"].as_str() {
             if let Some(known) = places.get(id).and_then(|place| messages.get_mut(*place)) {
                 *known = line;

@@ -15,6 +15,7 @@ use zip::result::ZipError;
 use crate::exchange::{Status, Usage};
 use crate::import::Unread;
 use crate::import::fields;
+use crate::import::json;
 use crate::import::lines::{string, take_list, take_text, text};
 use crate::import::pen::Pen;
 use crate::import::source::Source;
@@ -32,8 +33,9 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     if bytes.starts_with(b"PK") {
         return archive(bytes);
     }
-    let log: Result<Value, _> = serde_json::from_slice(&bytes);
-    let mut log = log.map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))?;
+    let mut log =
+        json::parse(&bytes).map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))?;
+    drop(bytes);
     let samples = take_list(&mut log, "samples").into_iter();
     Ok(samples.map(|sample| self::sample(sample, &log)).collect())
 }
@@ -81,7 +83,7 @@ fn member(archive: &mut ZipArchive<Cursor<Vec<u8>>>, name: &str) -> Result<Value
     if bytes.len() as u64 > MEMBER {
         return Err(broken(format!("is longer than {MEMBER} bytes")));
     }
-    serde_json::from_slice(&bytes).map_err(|error| broken(format!("is no JSON: {error}")))
+    json::parse(&bytes).map_err(|error| broken(format!("is no JSON: {error}")))
 }
 
 /// One sample, and what its log says of all.
@@ -314,6 +316,8 @@ mod tests {
             ("samples/one_epoch_1.json", SAMPLE),
         ];
         let log = told_bytes("a.eval", &zipped(&members));
+        // The name of the file says nothing that its beginning does not say.
+        assert_eq!(told_bytes("-", &zipped(&members)), log);
         insta::assert_snapshot!(log, @r#"
         run inspect 0.3 session "t one 1"
         setup m "You act." bash={"type":"object"}

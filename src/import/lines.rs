@@ -5,6 +5,7 @@ use std::io::{self, BufRead};
 
 use serde_json::{Value, json};
 
+use crate::import::json;
 use crate::transcript::Attachment;
 
 /// The longest line that is read, in bytes.
@@ -40,7 +41,7 @@ impl<'a> Lines<'a> {
                 }
                 continue;
             }
-            match serde_json::from_slice::<Value>(text) {
+            match json::parse(text) {
                 Ok(value) if whole && value.is_object() => return Ok(Some(value)),
                 Ok(_) | Err(_) => self.skipped += 1,
             }

@@ -20,7 +20,7 @@ const COMMAND: [&str; 2] = ["bash", "mswea_bash_command"];
 
 /// The run of a trajectory.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
-    let mut run = fields::json(source)?;
+    let mut run = fields::whole(source)?;
     let mut pen = Pen::default();
     let cost = run["info"]["model_stats"]["instance_cost"].clone();
     let messages = if let Value::Array(messages) = run {

@@ -11,6 +11,8 @@
 //! followed, opened or run.
 
 mod source;
+mod signature;
+mod json;
 mod lines;
 mod tree;
 mod detect;
@@ -23,6 +25,7 @@ mod claude_code;
 mod codex;
 mod pi;
 mod fields;
+mod objects;
 mod mini_swe_agent;
 mod swe_agent;
 mod openhands;
@@ -36,16 +39,18 @@ mod aider;
 mod told;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod detected;
 
-use std::io;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 pub use detect::{Format, NoFormat};
 pub use imported::Imported;
-pub use walk::{looks_like, recordings};
+pub use walk::{Recordings, looks_like, recordings};
 
 use crate::record::RecordError;
-use crate::transcript::{Attachment, Speaker};
+use crate::transcript::{At, Attachment, Speaker};
 use pen::Pen;
 use source::Source;
 
@@ -74,7 +79,9 @@ pub enum ImportError {
         wanted: Format,
     },
     /// It is a transcript of this program.
-    #[error("{name} is a transcript already: nothing is to be imported")]
+    #[error(
+        "{name} is a transcript already: every command takes its path, nothing is to be imported"
+    )]
     Transcript {
         /// The file.
         name: String,
@@ -91,12 +98,14 @@ pub enum ImportError {
         looks: String,
     },
     /// It is of a known format and holds no run.
-    #[error("{name} holds no run: no message of a {format} run is in it")]
+    #[error("{name} holds no run: no message of a {format} run is in it{looks}")]
     Empty {
         /// The file.
         name: String,
         /// Its format.
         format: Format,
+        /// A semicolon and what it looks like; nothing if it looks like its format.
+        looks: String,
     },
     /// It is of a known format and cannot be understood.
     #[error("cannot understand {name} as {format}: {why}")]
@@ -129,12 +138,23 @@ pub fn read_bytes(
     bytes: Vec<u8>,
     format: Option<Format>,
 ) -> Result<Vec<Imported>, ImportError> {
-    read_source(Source::of(name, bytes), format)
+    let bytes = Box::new(Cursor::new(bytes));
+    read_source(Source::of(name, bytes, None), format)
+}
+
+/// The same for what a reader reads to its end, under a name. A run without times has this one.
+pub fn read_from(
+    name: &str,
+    reader: Box<dyn Read>,
+    at: At,
+    format: Option<Format>,
+) -> Result<Vec<Imported>, ImportError> {
+    read_source(Source::of(name, reader, Some(at)), format)
 }
 
 fn read_source(mut source: Source, wanted: Option<Format>) -> Result<Vec<Imported>, ImportError> {
     let name = source.name().to_owned();
-    let format = source.format(wanted)?;
+    let (format, looks) = source.format(wanted)?;
     let pens = pens(&mut source, format).map_err(|error| match error {
         Unread::Io(error) => ImportError::Read {
             path: source.path(),
@@ -152,7 +172,12 @@ fn read_source(mut source: Source, wanted: Option<Format>) -> Result<Vec<Importe
     })?;
     let pens: Vec<Pen> = pens.into_iter().filter(Pen::holds_a_run).collect();
     if pens.is_empty() {
-        return Err(ImportError::Empty { name, format });
+        let looks = looks.map_or_else(String::new, |looks| format!("; {looks}"));
+        return Err(ImportError::Empty {
+            name,
+            format,
+            looks,
+        });
     }
     let modified = source.modified();
     let parts = pens.len();

@@ -13,6 +13,7 @@ use crate::exchange::Status;
 use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, take_text, text};
+use crate::import::objects::Objects;
 use crate::import::pen::{Compaction, Mark, Pen};
 use crate::import::source::Source;
 use crate::overlay::Origin;
@@ -30,11 +31,11 @@ const INTERNAL: [&str; 6] = [
 
 /// The runs of a file, one a line. Broken lines count with the first run.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
-    let mut lines = source.lines();
     let mut pens = Vec::new();
-    // Events that stand alone, one a line, are one run.
+    // Events that stand alone are one run.
     let mut loose = Vec::new();
-    while let Some(line) = lines.next()? {
+    let mut objects = Objects::of(source)?;
+    while let Some(line) = objects.next()? {
         if line["history"].is_array() {
             pens.push(trajectory(line));
         } else if line["action"].is_string() || line["observation"].is_string() {
@@ -49,7 +50,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
         pens.push(history(Pen::default(), loose));
     }
     if let Some(first) = pens.first_mut() {
-        (0..lines.skipped()).for_each(|_| first.skipped());
+        (0..objects.skipped()).for_each(|_| first.skipped());
     }
     Ok(pens)
 }

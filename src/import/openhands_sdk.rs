@@ -1,34 +1,47 @@
-//! The SDK of `OpenHands`: a directory with a file for each event, in the order of their names.
+//! The SDK of `OpenHands`: a directory with a file for each event, in the order of their names; or all
+//! events in one file.
 //!
 //! Actions with one response id are one response. A condensation names the events that it forgets and
 //! says what takes their place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use crate::exchange::Status;
 use crate::import::Unread;
 use crate::import::fields;
+use crate::import::json;
 use crate::import::lines::{string, take_list, take_text, text};
+use crate::import::objects::Objects;
 use crate::import::openhands;
 use crate::import::pen::{Mark, Pen};
 use crate::import::source::Source;
 use crate::transcript::Speaker;
 
-/// The run of a directory.
+/// The run of a directory or file.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     let mut pen = Pen::default();
     let mut told = Told::default();
-    for member in source.members() {
-        let (name, bytes) = member?;
-        if !name.starts_with("event-") {
-            continue;
+    if !source.is_directory() {
+        let mut objects = Objects::of(source)?;
+        while let Some(event) = objects.next()? {
+            told.event(&mut pen, event);
         }
-        match serde_json::from_slice::<Value>(&bytes) {
+        pen.skipped += objects.skipped();
+        return Ok(vec![pen]);
+    }
+    for member in source.members() {
+        match json::parse(&member?) {
             Ok(event) if event.is_object() => told.event(&mut pen, event),
             Ok(_) | Err(_) => pen.skipped(),
         }
+    }
+    let left_out = source.left_out();
+    if left_out > 0 {
+        pen.note(format!(
+            "newest events, too many to read, left out: {left_out}"
+        ));
     }
     Ok(vec![pen])
 }
@@ -36,8 +49,9 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
 /// What was told so far.
 #[derive(Default)]
 struct Told {
-    /// Where events stand, in order.
-    marks: Vec<(String, Mark)>,
+    /// Where events stand, in order, and the place of each in that order by its id.
+    marks: Vec<Mark>,
+    places: HashMap<String, usize>,
     /// The provider's ids of calls, by the event of the action.
     calls: HashMap<String, String>,
 }
@@ -46,7 +60,8 @@ impl Told {
     fn event(&mut self, pen: &mut Pen, mut event: Value) {
         pen.at(fields::moment(&event["timestamp"]));
         let id = string(&event["id"]).to_owned();
-        self.marks.push((id.clone(), pen.mark()));
+        self.places.insert(id.clone(), self.marks.len());
+        self.marks.push(pen.mark());
         let kind = string(&event["kind"]).to_owned();
         match kind.as_str() {
             "SystemPromptEvent" => {
@@ -111,18 +126,10 @@ impl Told {
 
     fn condensed(&self, pen: &mut Pen, event: &Value) {
         let listed = event["forgotten_event_ids"].as_array();
-        let ids: HashSet<&str> = listed
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let last = self
-            .marks
-            .iter()
-            .rposition(|(id, _)| ids.contains(id.as_str()));
+        let ids = listed.into_iter().flatten().filter_map(Value::as_str);
+        let last = ids.filter_map(|id| self.places.get(id)).max();
         let keeps = last.and_then(|last| self.marks.get(last + 1));
-        let keeps = keeps.map(|(_, mark)| *mark);
-        openhands::forgotten(pen, string(&event["summary"]), keeps);
+        openhands::forgotten(pen, string(&event["summary"]), keeps.copied());
     }
 }
 

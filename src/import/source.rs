@@ -1,16 +1,19 @@
-//! Where a recording comes from: a file, a directory that counts as one, or bytes at hand. Everything
-//! that is read goes into one digest.
+//! Where a recording comes from: a file, a pipe, or a directory that counts as one. Everything that is
+//! read goes into one digest, and is read once.
 
+use std::collections::BinaryHeap;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::de::IgnoredAny;
 use sha2::{Digest as _, Sha256};
 
 use crate::id::Digest;
 use crate::import::ImportError;
-use crate::import::detect::{self, Format};
+use crate::import::detect::{self, Format, Found};
 use crate::import::lines::Lines;
 use crate::transcript::At;
 
@@ -23,8 +26,10 @@ const WHOLE: u64 = 2 << 30;
 /// The most files of a directory that counts as one recording.
 const MEMBERS: usize = 100_000;
 
+/// The longest file of a directory that is read, in bytes.
+const MEMBER: u64 = 256 << 20;
+
 /// A recording, as bytes.
-#[derive(Debug)]
 pub(super) struct Source {
     name: String,
     path: PathBuf,
@@ -32,61 +37,94 @@ pub(super) struct Source {
     inner: Inner,
 }
 
-#[derive(Debug)]
 enum Inner {
-    File(Box<BufReader<Hashed<File>>>),
-    Bytes(BufReader<Hashed<Cursor<Vec<u8>>>>),
-    /// The files of a directory, by name, and the digest of those read so far.
-    Directory(Vec<PathBuf>, Sha256),
+    Bytes(BufReader<Hashed>),
+    Directory(Directory),
 }
 
-/// A reader that makes the digest of what passes.
-#[derive(Debug)]
-struct Hashed<R> {
-    inner: R,
+/// The files of a directory that counts as one recording.
+struct Directory {
+    path: PathBuf,
+    /// Their names, sorted.
+    names: Vec<OsString>,
+    /// How many more there are.
+    left_out: u64,
+    /// The digest of those read so far.
     state: Sha256,
 }
 
-impl<R: Read> Read for Hashed<R> {
+/// A reader that makes the digest of what passes.
+struct Hashed {
+    inner: Box<dyn Read>,
+    state: Sha256,
+}
+
+impl Read for Hashed {
+    /// Fills the buffer: a pipe gives little at a time, and a beginning is to be one.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.state.update(&buffer[..read]);
-        Ok(read)
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.inner.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if filled == 0 => return Err(error),
+                // The next read tells of it.
+                Err(_) => break,
+            }
+        }
+        self.state.update(&buffer[..filled]);
+        Ok(filled)
     }
 }
 
-fn hashed<R: Read>(inner: R) -> BufReader<Hashed<R>> {
-    let state = Sha256::new();
-    BufReader::with_capacity(HEAD, Hashed { inner, state })
+/// How the JSON of a recording is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// One value a line.
+    Lines,
+    /// One list.
+    List,
+    /// One object, on several lines or on one that is long.
+    Object,
 }
 
 impl Source {
-    /// Opens a plain file, or a directory with the files in it; nothing is read yet.
+    /// Opens a file or a pipe, or a directory with the files in it; nothing is read yet.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
-        let inner = if found.is_dir() {
-            Inner::Directory(files(path)?, Sha256::new())
-        } else if found.is_file() {
-            Inner::File(Box::new(hashed(File::open(path)?)))
-        } else {
-            return Err(io::Error::other("it is no plain file"));
-        };
+        let modified = found.modified().ok().and_then(moment);
         let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = name.to_string_lossy();
+        if !found.is_dir() {
+            let of = Self::of(&name, Box::new(File::open(path)?), modified);
+            return Ok(Self {
+                path: path.to_owned(),
+                ..of
+            });
+        }
+        let (names, left_out) = events(path)?;
         Ok(Self {
-            name: name.to_string_lossy().into_owned(),
+            name: name.into_owned(),
             path: path.to_owned(),
-            modified: found.modified().ok().and_then(moment),
-            inner,
+            modified,
+            inner: Inner::Directory(Directory {
+                path: path.to_owned(),
+                names,
+                left_out,
+                state: Sha256::new(),
+            }),
         })
     }
 
-    /// These bytes, under a name.
-    pub(super) fn of(name: &str, bytes: Vec<u8>) -> Self {
+    /// What this reader reads, under a name, as of this moment.
+    pub(super) fn of(name: &str, inner: Box<dyn Read>, modified: Option<At>) -> Self {
+        let state = Sha256::new();
         Self {
             name: name.to_owned(),
             path: name.into(),
-            modified: None,
-            inner: Inner::Bytes(hashed(Cursor::new(bytes))),
+            modified,
+            inner: Inner::Bytes(BufReader::with_capacity(HEAD, Hashed { inner, state })),
         }
     }
 
@@ -105,36 +143,67 @@ impl Source {
         self.modified
     }
 
-    /// The format that it looks like; one that was named must not look like another.
-    pub(super) fn format(&mut self, wanted: Option<Format>) -> Result<Format, ImportError> {
+    /// The format that it looks like, or the one that was named, which it must not contradict; with
+    /// what it looks like if it looks like none.
+    pub(super) fn format(
+        &mut self,
+        wanted: Option<Format>,
+    ) -> Result<(Format, Option<String>), ImportError> {
         let name = self.name.clone();
-        let found = match &mut self.inner {
-            Inner::Directory(files, _) => detect::directory(files),
-            Inner::File(bytes) => detect::head(&name, head(bytes, &self.path)?),
-            Inner::Bytes(bytes) => detect::head(&name, head(bytes, &self.path)?),
+        let found = match &self.inner {
+            Inner::Directory(directory) => detect::directory(&directory.names),
+            Inner::Bytes(_) => {
+                let path = self.path.clone();
+                let read = |source| ImportError::Read { path, source };
+                detect::head(&name, self.head().map_err(read)?)
+            }
         };
         match (found, wanted) {
-            (detect::Found::Format(found), Some(wanted)) if found != wanted => {
-                Err(ImportError::Other {
-                    name,
-                    found,
-                    wanted,
-                })
-            }
-            (detect::Found::Format(found), _) => Ok(found),
-            (detect::Found::Transcript, _) => Err(ImportError::Transcript { name }),
+            (Found::Format(found), Some(wanted)) if found != wanted => Err(ImportError::Other {
+                name,
+                found,
+                wanted,
+            }),
+            (Found::Format(found), _) => Ok((found, None)),
+            (Found::Transcript, _) => Err(ImportError::Transcript { name }),
             // Whoever names a format may know better than we can see.
-            (detect::Found::Unknown(_), Some(wanted)) => Ok(wanted),
-            (detect::Found::Unknown(looks), None) => Err(ImportError::Unknown { name, looks }),
+            (Found::Unknown(looks), Some(wanted)) => Ok((wanted, Some(looks))),
+            (Found::Unknown(looks) | Found::Nothing(looks), _) => {
+                Err(ImportError::Unknown { name, looks })
+            }
+        }
+    }
+
+    /// How it is laid out.
+    pub(super) fn shape(&mut self) -> io::Result<Shape> {
+        let is_lines = Path::new(&self.name).extension() == Some("jsonl".as_ref());
+        let head = self.head()?;
+        let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
+        let head = head.trim_ascii_start();
+        let line = head.split(|byte| *byte == b'\n').next();
+        let is_value = |line: &[u8]| serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        Ok(if head.starts_with(b"[") {
+            Shape::List
+        } else if is_lines || line.is_some_and(is_value) {
+            Shape::Lines
+        } else {
+            Shape::Object
+        })
+    }
+
+    /// The beginning, which stays to be read. A directory has none.
+    fn head(&mut self) -> io::Result<&[u8]> {
+        match &mut self.inner {
+            Inner::Bytes(bytes) => bytes.fill_buf(),
+            Inner::Directory(_) => Ok(&[]),
         }
     }
 
     /// The bytes, as they are read. A directory has none.
     pub(super) fn bytes(&mut self) -> Box<dyn BufRead + '_> {
         match &mut self.inner {
-            Inner::File(bytes) => Box::new(bytes),
             Inner::Bytes(bytes) => Box::new(bytes),
-            Inner::Directory(..) => Box::new(io::empty()),
+            Inner::Directory(_) => Box::new(io::empty()),
         }
     }
 
@@ -153,32 +222,48 @@ impl Source {
         Ok(whole)
     }
 
-    /// The files of a directory, by name, one after the other; none of what is no directory.
-    pub(super) fn members(&mut self) -> impl Iterator<Item = io::Result<(String, Vec<u8>)>> + '_ {
-        let (files, state) = match &mut self.inner {
-            Inner::Directory(files, state) => (files.as_slice(), Some(state)),
-            Inner::File(_) | Inner::Bytes(_) => (&[][..], None),
+    /// Whether it is a directory, whose files are read one by one.
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.inner, Inner::Directory(_))
+    }
+
+    /// The files of a directory, by name, one after the other; none of what is no directory. Of one
+    /// that is too long only the beginning is there.
+    pub(super) fn members(&mut self) -> impl Iterator<Item = io::Result<Vec<u8>>> + '_ {
+        let directory = match &mut self.inner {
+            Inner::Directory(directory) => Some(directory),
+            Inner::Bytes(_) => None,
         };
-        let mut state = state;
-        files.iter().map(move |path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = fs::read(path)?;
-            if let Some(state) = &mut state {
-                state.update(name.as_bytes());
+        directory.into_iter().flat_map(|directory| {
+            let Directory {
+                path, names, state, ..
+            } = directory;
+            names.iter().map(|name| {
+                let mut bytes = Vec::new();
+                let file = File::open(path.join(name))?;
+                file.take(MEMBER).read_to_end(&mut bytes)?;
+                state.update(name.to_string_lossy().as_bytes());
                 state.update(bytes.len().to_le_bytes());
                 state.update(&bytes);
-            }
-            Ok((name.into_owned(), bytes))
+                Ok(bytes)
+            })
         })
+    }
+
+    /// How many files of a directory are not among its members.
+    pub(super) fn left_out(&self) -> u64 {
+        match &self.inner {
+            Inner::Directory(directory) => directory.left_out,
+            Inner::Bytes(_) => 0,
+        }
     }
 
     /// The digest of everything; what was not read yet is read.
     pub(super) fn digest(&mut self) -> io::Result<Digest> {
         io::copy(&mut self.bytes(), &mut io::sink())?;
         let state = match &self.inner {
-            Inner::File(bytes) => bytes.get_ref().state.clone(),
             Inner::Bytes(bytes) => bytes.get_ref().state.clone(),
-            Inner::Directory(_, state) => state.clone(),
+            Inner::Directory(directory) => directory.state.clone(),
         };
         Ok(Digest(state.finalize().into()))
     }
@@ -189,23 +274,58 @@ fn moment(time: SystemTime) -> Option<At> {
     i64::try_from(since.as_millis()).ok().map(At)
 }
 
-/// The beginning, without taking it.
-fn head<'a>(bytes: &'a mut impl BufRead, path: &Path) -> Result<&'a [u8], ImportError> {
-    bytes.fill_buf().map_err(|source| ImportError::Read {
-        path: path.to_owned(),
-        source,
-    })
+/// The names of the files of a directory that are events of a recording, sorted, and how many more
+/// there are.
+fn events(directory: &Path) -> io::Result<(Vec<OsString>, u64)> {
+    let names = fs::read_dir(directory)?.filter_map(|entry| {
+        let name = entry.and_then(|entry| {
+            let is_event = detect::is_event(&entry.file_name()) && entry.file_type()?.is_file();
+            Ok(is_event.then(|| entry.file_name()))
+        });
+        name.transpose()
+    });
+    first(names, MEMBERS)
 }
 
-/// The plain files of a directory, by name.
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory)?.take(MEMBERS) {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            files.push(entry.path());
+/// The first of these names, sorted, and how many there are behind them. No more are held at a time.
+fn first(
+    names: impl Iterator<Item = io::Result<OsString>>,
+    most: usize,
+) -> io::Result<(Vec<OsString>, u64)> {
+    let mut first = BinaryHeap::new();
+    let mut more = 0;
+    for name in names {
+        first.push(name?);
+        if first.len() > most {
+            first.pop();
+            more += 1;
         }
     }
-    files.sort_unstable();
-    Ok(files)
+    Ok((first.into_sorted_vec(), more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_before_they_are_too_many() {
+        let names = ["d", "a", "c", "b"].map(|name| Ok(name.into()));
+        let first = first(names.into_iter(), 3).unwrap();
+        assert_eq!(first, (vec!["a".into(), "b".into(), "c".into()], 1));
+    }
+
+    #[test]
+    fn a_beginning_tells_how_a_recording_is_laid_out() {
+        for (name, beginning, shape) in [
+            ("a", "{\"a\":1}\n{\"b\":2}", Shape::Lines),
+            ("a.jsonl", "{\"a\":", Shape::Lines),
+            ("a", "{\n\"a\":1}", Shape::Object),
+            ("a", "\u{feff} [\n{\"a\":1}]", Shape::List),
+            ("a", "", Shape::Object),
+        ] {
+            let mut source = Source::of(name, Box::new(beginning.as_bytes()), None);
+            assert_eq!(source.shape().unwrap(), shape, "{beginning}");
+        }
+    }
 }

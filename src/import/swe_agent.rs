@@ -17,7 +17,7 @@ use crate::transcript::Speaker;
 
 /// The run of a trajectory; those of all attempts, if there were several.
 pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
-    let mut run = fields::json(source)?;
+    let mut run = fields::whole(source)?;
     let attempts = take_list(&mut run, "attempts");
     if attempts.is_empty() {
         return Ok(vec![trajectory(run)]);

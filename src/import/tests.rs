@@ -1,7 +1,5 @@
 //! What the readers of Claude Code, Codex and pi make of small recordings, a trap each.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use crate::import::told::told;
@@ -251,39 +249,26 @@ fn what_is_longer_than_a_line_is_told_of() {
     "#);
 }
 
+/// A command that a message of the client follows is what the person typed, whatever stands between
+/// the two of another conversation.
 #[test]
-fn what_is_no_recording_says_what_it_looks_like() {
-    let mut said = String::new();
-    for (name, text, format) in [
-        ("a.jsonl", "{\"b\":1,\"a\":2}\n", None),
-        (
-            "a.jsonl",
-            "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/w\"}\n",
-            Some("codex"),
-        ),
-        (
-            "a.jsonl",
-            "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/w\"}\n",
-            None,
-        ),
-        (
-            "a.jsonl",
-            "{\"id\":1,\"at\":\"x\",\"type\":\"run\",\"format\":1,\"run\":\"x\"}",
-            None,
-        ),
-        ("a.txt", "hello", Some("pi")),
-        ("a.txt", "", None),
-    ] {
-        let format = format.map(|word| word.parse().unwrap());
-        let error = crate::import::read_bytes(name, text.into(), format).unwrap_err();
-        writeln!(said, "{error}").unwrap();
-    }
-    insta::assert_snapshot!(said, @"
-    a.jsonl is of no known agent: its first object has the members a, b; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
-    a.jsonl looks like pi, not like codex
-    a.jsonl holds no run: no message of a pi run is in it
-    a.jsonl is a transcript already: nothing is to be imported
-    a.txt holds no run: no message of a pi run is in it
-    a.txt is of no known agent: it is empty; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
-    ");
+fn claude_code_keeps_conversations_apart() {
+    let recording = [
+        r#"{"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"<command-name>/check</command-name>"}}"#,
+        r#"{"type":"user","uuid":"v1","parentUuid":null,"message":{"role":"user","content":"Another."}}"#,
+        r#"{"type":"user","uuid":"u2","parentUuid":"u1","isMeta":true,"message":{"role":"user","content":"Check it."}}"#,
+        r#"{"type":"assistant","uuid":"w1","parentUuid":"v1","message":{"id":"n","model":"d","content":[{"type":"text","text":"Yes."}]}}"#,
+        r#"{"type":"assistant","uuid":"a1","parentUuid":"u2","message":{"id":"m","model":"c","content":[{"type":"text","text":"Checked."}]}}"#,
+    ];
+    insta::assert_snapshot!(told("s.jsonl", &recording.join("\n")), @r#"
+    run claude-code
+    setup c ""
+    Task "<command-name>/check</command-name>"
+    Runtime "Check it."
+    Complete "Checked."
+    run claude-code
+    setup d ""
+    Task "Another."
+    Complete "Yes."
+    "#);
 }

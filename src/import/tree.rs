@@ -39,12 +39,6 @@ impl Tree {
         self.before[place].1
     }
 
-    /// The roots, oldest first.
-    pub(super) fn roots(&self) -> impl Iterator<Item = usize> {
-        let places = self.before.iter().enumerate();
-        places.filter_map(|(place, (_, root))| (place == *root).then_some(place))
-    }
-
     /// Marks an entry and all that stand before it.
     pub(super) fn mark(&self, leaf: usize, live: &mut [bool]) {
         let mut at = Some(leaf);

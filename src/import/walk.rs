@@ -11,27 +11,38 @@ use crate::import::source::Source;
 const DEPTH: usize = 16;
 const FILES: usize = 100_000;
 
-/// The recordings at a path, by name: the file itself, or the directory if it counts as one, else every
+/// What was found below a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recordings {
+    /// The recordings, by name.
+    pub paths: Vec<PathBuf>,
+    /// Whether there was more than is looked through: too many files, or too deep.
+    pub is_cut: bool,
+}
+
+/// The recordings at a path: the file or pipe itself, or the directory if it counts as one, else every
 /// file and directory below it that looks like a recording. Links are not followed below it.
-pub fn recordings(path: &Path) -> io::Result<Vec<PathBuf>> {
-    if fs::metadata(path)?.is_file() {
-        return Ok(vec![path.to_owned()]);
+pub fn recordings(path: &Path) -> io::Result<Recordings> {
+    let mut found = Recordings::default();
+    if fs::metadata(path)?.is_dir() {
+        let mut left = FILES;
+        walk(path, DEPTH, &mut left, &mut found)?;
+    } else {
+        found.paths.push(path.to_owned());
     }
-    let mut found = Vec::new();
-    let mut left = FILES;
-    walk(path, DEPTH, &mut left, &mut found)?;
     Ok(found)
 }
 
 /// The format that the file or directory at a path looks like; `None` if it looks like none or cannot
 /// be read.
 pub fn looks_like(path: &Path) -> Option<Format> {
-    Source::open(path).ok()?.format(None).ok()
+    let (format, _) = Source::open(path).ok()?.format(None).ok()?;
+    Some(format)
 }
 
-fn walk(path: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn walk(path: &Path, depth: usize, left: &mut usize, found: &mut Recordings) -> io::Result<()> {
     if looks_like(path).is_some() {
-        found.push(path.to_owned());
+        found.paths.push(path.to_owned());
         return Ok(());
     }
     let mut paths = Vec::new();
@@ -45,6 +56,7 @@ fn walk(path: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) -
     paths.sort_unstable();
     for (path, is_directory) in paths {
         let Some(fewer) = left.checked_sub(1) else {
+            found.is_cut = true;
             return Ok(());
         };
         *left = fewer;
@@ -53,8 +65,8 @@ fn walk(path: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) -
                 // One that may not be read hides what is in it, and no more.
                 walk(&path, depth, left, found).ok();
             }
-            Some(_) | None if is_directory => {}
-            Some(_) | None => found.extend(looks_like(&path).map(|_| path)),
+            Some(_) | None if is_directory => found.is_cut = true,
+            Some(_) | None => found.paths.extend(looks_like(&path).map(|_| path)),
         }
     }
     Ok(())

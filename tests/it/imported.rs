@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use undertext::exchange::Status;
+use undertext::id::EntryId;
 use undertext::import::{self, Format};
-use undertext::overlay::Layer;
+use undertext::overlay::{Layer, Origin};
 use undertext::replay::Replay;
-use undertext::transcript::{Entry, Event, Purpose, jsonl};
+use undertext::transcript::{Entry, Event, Purpose, Retract, jsonl};
 use undertext::view::View;
 
 use crate::corpus::{corpus, excerpts};
+use crate::laws::{begins_as_before, can_be_recalled, reads_as_notes};
 use crate::oracle;
 
 /// How often in a run the oracle and the judge of bodies are asked: each time costs the whole run.
@@ -78,7 +80,7 @@ struct Counts {
 }
 
 /// The recordings of a folder, by format and name.
-fn recordings(folder: &Path) -> Vec<(Format, PathBuf)> {
+pub(crate) fn recordings(folder: &Path) -> Vec<(Format, PathBuf)> {
     let mut found = Vec::new();
     for format in Format::ALL {
         let Ok(files) = fs::read_dir(folder.join(format.word())) else {
@@ -92,7 +94,7 @@ fn recordings(folder: &Path) -> Vec<(Format, PathBuf)> {
 }
 
 /// The entries of every run of a recording.
-fn imported(format: Format, path: &Path) -> Vec<Vec<Arc<Entry>>> {
+pub(crate) fn imported(format: Format, path: &Path) -> Vec<Vec<Arc<Entry>>> {
     let runs = import::read(path, None);
     let runs = runs.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let entries = runs.into_iter().map(|run| {
@@ -142,8 +144,10 @@ fn counts(runs: &[Vec<Arc<Entry>>]) -> Counts {
     counts
 }
 
-/// Every request can be built again; some of them, and the end, are held against the oracle and the
-/// judge of bodies; the lines are the same when they are read and written again.
+/// Every request can be built again and begins as the one before it; some of them, and the end, are
+/// held against the oracle and the judge of bodies; each compaction makes the next request smaller, and
+/// can be taken back; what it covers can be had; the lines are the same when they are read and written
+/// again.
 fn keeps_the_laws(name: &str, entries: &[Arc<Entry>]) {
     let mut rebuilt = 0;
     for request in Replay::new(entries.to_vec()) {
@@ -164,14 +168,48 @@ fn keeps_the_laws(name: &str, entries: &[Arc<Entry>]) {
                 assert!(*body.bytes == *expected, "{name}: request {}", entry.id);
             }
         }
+        if let Event::Overlay(overlay) = &entry.event {
+            let before = view.chars().all;
+            let mut after = view.clone();
+            after.take(Arc::clone(entry));
+            assert!(after.chars().all < before, "{name}: law 7 at {}", entry.id);
+            assert!(overlay.size.after < overlay.size.before, "{name}");
+            reads_as_notes(&retracted(entries, entry.id)).unwrap();
+        }
         view.take(Arc::clone(entry));
         let line = jsonl::encode(entry).unwrap();
         let read = jsonl::decode(line.strip_suffix(b"\n").unwrap()).unwrap();
         assert_eq!(jsonl::encode(&read).unwrap(), line, "{name}: {}", entry.id);
     }
     assert_eq!(view.messages(), oracle::messages(entries), "{name}");
+    begins_as_before(entries).unwrap();
+    can_be_recalled(&view).unwrap();
+    // A view that nobody looked at, and that is handed entries again, is the same.
+    let mut other = View::default();
+    for entry in entries {
+        other.take(Arc::clone(entry));
+        other.take(Arc::clone(&entries[0]));
+    }
+    assert_eq!(view.body(&Purpose::Round), other.body(&Purpose::Round));
+    assert_eq!(view.messages(), other.messages(), "{name}");
     let closed = view.rounds().all().iter().all(|round| round.is_closed());
     assert!(closed, "{name}: a round is open");
+}
+
+/// The entries, and a last one that takes an overlay back.
+fn retracted(entries: &[Arc<Entry>], overlay: EntryId) -> Vec<Arc<Entry>> {
+    let last = entries.last().unwrap();
+    let retract = Entry {
+        id: last.id.next(),
+        at: last.at,
+        event: Event::Retract(Retract {
+            overlays: vec![overlay],
+            origin: Origin::User,
+        }),
+    };
+    let mut entries = entries.to_vec();
+    entries.push(Arc::new(retract));
+    entries
 }
 
 /// What the table of the corpus says of each recording, by the name of its file.

@@ -89,6 +89,8 @@ mod corpus;
 #[cfg(test)]
 mod imported;
 #[cfg(test)]
+mod exported;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod golden;

@@ -37,12 +37,12 @@ struct Sum {
 impl Sum {
     fn add(&mut self, response: &Response, cost: Option<u64>) {
         let usage = response.usage.unwrap_or_default();
-        self.input += usage.input.unwrap_or(0);
-        self.cached += usage.cached.unwrap_or(0);
-        self.output += usage.output.unwrap_or(0);
+        self.input = self.input.saturating_add(usage.input.unwrap_or(0));
+        self.cached = self.cached.saturating_add(usage.cached.unwrap_or(0));
+        self.output = self.output.saturating_add(usage.output.unwrap_or(0));
         self.replies += u64::from(response.usage.is_some());
         if let Some(cost) = cost {
-            self.cost = Some(self.cost.unwrap_or(0) + cost);
+            self.cost = Some(self.cost.unwrap_or(0).saturating_add(cost));
         }
     }
 }
@@ -82,6 +82,10 @@ pub(super) fn steps(view: &View) -> (Vec<Step<'_>>, Sums) {
         results: BTreeMap::new(),
         prices: None,
         instructions: None,
+        model: None,
+        last_model: view
+            .setup()
+            .map(|setup| setup.wire.models.main.name.as_str()),
         steps: Vec::new(),
         sums: Sums::default(),
     };
@@ -103,6 +107,9 @@ struct Walk<'a> {
     results: BTreeMap<CallId, (EntryId, &'a ToolResult)>,
     prices: Option<&'a Prices>,
     instructions: Option<&'a str>,
+    /// The model that is asked, and the one that the trajectory names for all.
+    model: Option<&'a str>,
+    last_model: Option<&'a str>,
     steps: Vec<Step<'a>>,
     sums: Sums,
 }
@@ -112,6 +119,7 @@ impl<'a> Walk<'a> {
         let step = match &entry.event {
             Event::Setup(setup) => {
                 self.prices = setup.policy.prices.as_ref();
+                self.model = Some(setup.wire.models.main.name.as_str());
                 let text = setup.wire.instructions.as_str();
                 let is_new = self.instructions.replace(text) != Some(text);
                 if !is_new || text.is_empty() {
@@ -205,7 +213,11 @@ impl<'a> Walk<'a> {
         }
         Some(Step {
             source: Source::Agent,
-            model_name: response.model.as_deref(),
+            // A model that is no longer asked at the end is named where it was.
+            model_name: response
+                .model
+                .as_deref()
+                .or(self.model.filter(|_| self.model != self.last_model)),
             message: Cow::Borrowed(&response.text),
             reasoning_content: reasoning(&response.reasoning),
             tool_calls: calls

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -76,7 +78,7 @@ fn recordings_become_runs_once() {
     run RUN holds codex.jsonl already; --again imports it once more
     run RUN holds pi.jsonl already; --again imports it once more
     $ empty -> 2
-    undertext: no recording of a known agent in empty
+    undertext: no recording of a known agent in empty; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     ");
 
     let runs = place.transcripts();
@@ -127,4 +129,59 @@ fn programs_are_told_what_was_imported() {
     let path = Path::new(out["transcript"].as_str().unwrap());
     assert_eq!(path.parent(), Some(Path::new("there")));
     assert!(first["run"].as_str().unwrap().ends_with(&ran_id(path)));
+}
+
+#[test]
+fn a_pipe_is_a_file_and_a_run_kept_elsewhere_is_named_by_its_path() {
+    let place = Place::new();
+    recordings(&place);
+    let text = fs::read(place.path("home/w/old/pi.jsonl")).unwrap();
+    let mut said = String::new();
+    for line in [
+        &["-"][..],
+        &["/dev/stdin"],
+        &["-", "--out", "kept here", "--name", "piped"],
+    ] {
+        let mut command = place.command(&[&["import"], line].concat());
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let (out, err) = (output.stdout, output.stderr);
+        write!(
+            said,
+            "$ {}\n{}",
+            line.join(" "),
+            String::from_utf8(out).unwrap()
+        )
+        .unwrap();
+        assert_eq!(String::from_utf8(err).unwrap(), "");
+    }
+    insta::assert_snapshot!(place.plain(&said), @"
+    $ -
+    run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
+      imported from    standard input
+      recorded by      pi
+      holds            4 turns, 7 rounds, 4 calls
+      tokens           not counted in the file
+      left out         1 line that cannot be read
+      to look at it    undertext show 182514c4
+    $ /dev/stdin
+    run RUN holds stdin already; --again imports it once more
+    $ - --out kept here --name piped
+    run RUN: kept here/UUID.jsonl
+      imported from    standard input
+      recorded by      pi
+      holds            4 turns, 7 rounds, 4 calls
+      tokens           not counted in the file
+      left out         1 line that cannot be read
+      to look at it    undertext show 'kept here/UUID.jsonl'
+    ");
+    let shown = said.lines().last().unwrap().split_once("undertext show ");
+    let path = shown.unwrap().1.trim_matches('\'');
+    assert_eq!(place.run(&["show", path]).code, 0);
 }
