@@ -3,7 +3,7 @@
 //! Kept up to date with every result, so that looking before each request costs nothing. Overlays,
 //! retracts, pins and settings change what is old; then it is counted anew over what still reads.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
 
@@ -28,6 +28,8 @@ pub struct Aging {
     candidates: BTreeMap<CallId, Candidate>,
     /// Calls that a person's retract uncovered: they are left alone.
     uncovered: HashSet<CallId>,
+    /// Old calls that were looked at, with what came of it, as long as nothing changed how they read.
+    judged: HashMap<CallId, Option<Candidate>>,
 }
 
 /// A call of which micro-compaction may put something away.
@@ -66,8 +68,23 @@ impl View {
         self.ripen();
     }
 
-    /// Counts anew what is old.
+    /// Counts anew what is old, and looks at all of it again.
     pub(super) fn reconsider(&mut self) {
+        self.aging.judged.clear();
+        self.count_old();
+    }
+
+    /// Counts anew what is old where some items read differently.
+    pub(super) fn reconsider_items(&mut self, items: &BTreeSet<usize>) {
+        for item in items.iter().filter_map(|index| self.items.get(*index)) {
+            for place in 0..item.calls().len() {
+                self.aging.judged.remove(&CallId::at(item.entry, place));
+            }
+        }
+        self.count_old();
+    }
+
+    fn count_old(&mut self) {
         let mut standing = Vec::new();
         for piece in self.pieces.list() {
             let (Part::Result(index), Some(item)) = (piece.part, self.items.get(piece.item)) else {
@@ -112,6 +129,9 @@ impl View {
             Layer::Summary(summary) => within(&summary.span),
             Layer::Show(_) => Vec::new(),
         };
+        for call in &calls {
+            self.aging.judged.remove(call);
+        }
         self.aging.uncovered.extend(calls);
     }
 
@@ -127,7 +147,10 @@ impl View {
                 return;
             };
             self.work.visited += 1;
-            if let Some(candidate) = self.candidate(call) {
+            let known = self.aging.judged.get(&call).copied();
+            let candidate = known.unwrap_or_else(|| self.candidate(call));
+            self.aging.judged.insert(call, candidate);
+            if let Some(candidate) = candidate {
                 self.aging.candidates.insert(call, candidate);
             }
         }

@@ -277,7 +277,7 @@ impl View {
         pieces.replace(affected, |index| self.parts(index));
         self.pieces = pieces;
         self.set_between();
-        self.reconsider();
+        self.reconsider_items(affected);
     }
 
     /// Puts what is carried, and the assistant's word, behind the last summary.

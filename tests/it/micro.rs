@@ -11,7 +11,9 @@ use undertext::compaction::strategies;
 use undertext::exchange::Message;
 use undertext::id::{CallId, EntryId, Span};
 use undertext::model::{Reply, Script, Scripted};
-use undertext::overlay::{Author, Carry, Form, Layer, Origin, Overlay, Size, Summary};
+use undertext::overlay::{
+    Author, Carry, Form, Hide, Layer, Origin, Overlay, Show, Size, Stub, Summary,
+};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
 use undertext::transcript::{Entry, Event, Pin, Purpose, Retract};
@@ -304,6 +306,79 @@ fn what_a_person_uncovered_stays() {
         }),
     );
     assert_eq!(view.aging().candidates().len(), 2);
+}
+
+/// What is old is the same, counted where an overlay lies or, as new settings do, all over.
+#[test]
+fn what_is_old_is_counted_alike_in_part_and_in_whole() {
+    let rounds = (0..8).map(|_| vec![show(2000)]).collect();
+    let mut policy = policy(2);
+    policy.compaction.micro.enabled = false;
+    let storage = record_under(policy, rounds);
+    let mut view = View::of(scene::entries(&storage));
+    let calls: Vec<CallId> = view.aging().candidates().keys().copied().collect();
+    let span = |view: &View, from, to| {
+        let round = |number| view.rounds().number(number).unwrap();
+        Span::new(round(from).begins(), round(to).span().unwrap().to)
+    };
+    let summary = Summary {
+        span: span(&view, 1, 4),
+        text: "By hand.".to_owned(),
+        by: Author::User,
+        focus: None,
+        parts: Vec::new(),
+        depth: 1,
+        carry: Carry::default(),
+    };
+    let layers = [
+        Layer::Stub(Stub {
+            results: calls[..2].to_vec(),
+            ..Stub::default()
+        }),
+        Layer::Hide(Hide {
+            calls: vec![calls[2]],
+            rounds: vec![span(&view, 5, 6)],
+            ..Hide::default()
+        }),
+        Layer::Show(Show {
+            calls: vec![calls[0], calls[2]],
+        }),
+        Layer::Summary(summary),
+    ];
+    let count = |view: &View| {
+        let mut whole = view.clone();
+        let setup = Box::new(view.setup().unwrap().clone());
+        by_hand(&mut whole, Event::Setup(setup));
+        assert_eq!(view.aging().candidates(), whole.aging().candidates());
+        view.aging().candidates().len()
+    };
+    let mut counts = vec![count(&view)];
+    let mut laid = Vec::new();
+    for layer in layers {
+        let overlay = Overlay {
+            origin: Origin::Auto,
+            rule: String::new(),
+            pass: view.transcript().next_id(),
+            layer,
+            size: Size::default(),
+            reason: String::new(),
+        };
+        laid.push(by_hand(&mut view, Event::Overlay(overlay)));
+        counts.push(count(&view));
+    }
+    for (place, overlay) in laid.into_iter().rev().enumerate() {
+        let retract = Retract {
+            overlays: vec![overlay],
+            origin: if place == 3 {
+                Origin::User
+            } else {
+                Origin::Auto
+            },
+        };
+        by_hand(&mut view, Event::Retract(retract));
+        counts.push(count(&view));
+    }
+    assert_eq!(counts, [6, 4, 1, 1, 0, 1, 1, 4, 4]);
 }
 
 /// A pin protects what reads in full when it is laid, and a second one what reads in full then.
