@@ -55,8 +55,11 @@ impl FromStr for Listen {
 /// What is told of a page that is served.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Served {
-    /// Its address; whoever knows it, and reaches it, can read the run.
+    /// Its address on this machine; whoever knows it, and reaches it, can read the run.
     url: String,
+    /// Its address on other machines, if it is another one and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<String>,
     /// The transcript that it follows.
     transcript: String,
 }
@@ -73,7 +76,7 @@ pub(crate) fn serve(
         let mut signals = stop::watch(AT_ONCE.to_owned())?;
         let follow = Follow::open(path).map_err(failed_to_follow)?;
         let mut server = Server::serve(listen.0, follow).await.map_err(failed)?;
-        tell(listen, &server.url, path, json, term)?;
+        tell(listen, &server, path, json, term)?;
         tokio::select! {
             Some(exit) = signals.recv() => Ok(exit),
             () = server.ended() => {
@@ -89,25 +92,32 @@ pub(crate) fn serve(
 
 fn tell(
     listen: Listen,
-    url: &str,
+    server: &Server,
     path: &Path,
     json: bool,
     term: &mut Term,
 ) -> Result<(), Failure> {
     if !listen.0.ip().is_loopback() {
-        let text = "other machines can reach this page: whoever learns its address can read the run, and \
-                    on the way it is not encrypted";
+        let text = "other machines can reach this page: anyone on the network who learns its address can \
+                    read the run, and on the way it is not encrypted";
         term.say(&[(Look::Bad, "warning: "), (Look::Plain, text)])?;
     }
     if json {
-        let served = Served {
-            url: url.to_owned(),
+        let told = Served {
+            url: server.url.clone(),
+            elsewhere: server.elsewhere.clone(),
             transcript: path.display().to_string(),
         };
-        term.print_json(&serde_json::to_string(&served).map_err(io::Error::from)?)?;
+        term.print_json(&serde_json::to_string(&told).map_err(io::Error::from)?)?;
         return Ok(());
     }
-    term.print(&[(Look::Strong, url)])?;
+    term.print(&[(Look::Strong, &server.url)])?;
+    if let Some(elsewhere) = &server.elsewhere {
+        term.say(&[
+            (Look::Plain, "on other machines: "),
+            (Look::Strong, elsewhere),
+        ])?;
+    }
     let text = "open it in a browser: it grows as the run does; Ctrl-C ends it";
     term.say(&[(Look::Faint, text)])?;
     Ok(())

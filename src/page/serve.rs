@@ -7,7 +7,7 @@
 //! Nothing runs here but on demand: who asks for more waits while the file is looked at.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -75,8 +75,11 @@ pub enum ServeError {
 
 /// A page that is served. It ends when this is dropped.
 pub struct Server {
-    /// The address of the page. Whoever knows it, and reaches it, can read the run.
+    /// The address of the page on this machine. Whoever knows it, and reaches it, can read the run.
     pub url: String,
+    /// Its address on other machines, if that is another one and this machine knows by what address
+    /// others reach it.
+    pub elsewhere: Option<String>,
     serving: JoinHandle<()>,
 }
 
@@ -102,8 +105,15 @@ impl Server {
             secret: secret()?,
             growing: Mutex::new(Growing::new(follow)?),
         };
+        let url = |ip| {
+            let address = SocketAddr::new(ip, address.port());
+            format!("http://{address}/{}/", site.secret)
+        };
+        let here = reached_here(address.ip());
+        let elsewhere = (here != address.ip()).then(|| reached_elsewhere(here));
         Ok(Self {
-            url: format!("http://{address}/{}/", site.secret),
+            url: url(here),
+            elsewhere: elsewhere.flatten().map(url),
             serving: tokio::spawn(accept(listener, Arc::new(site))),
         })
     }
@@ -112,6 +122,35 @@ impl Server {
     pub async fn ended(&mut self) {
         (&mut self.serving).await.ok();
     }
+}
+
+/// The address by which this machine reaches what listens at an address: "all of them" is none that a
+/// browser can open.
+fn reached_here(listened: IpAddr) -> IpAddr {
+    match listened {
+        IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        IpAddr::V4(_) | IpAddr::V6(_) => listened,
+    }
+}
+
+/// The address from which this machine would speak to others, found without a word to them.
+fn reached_elsewhere(here: IpAddr) -> Option<IpAddr> {
+    // Addresses kept for documents: nothing is sent to them, the system only says which way it would go.
+    let (from, to): (IpAddr, IpAddr) = match here {
+        IpAddr::V4(_) => (
+            Ipv4Addr::UNSPECIFIED.into(),
+            Ipv4Addr::new(192, 0, 2, 1).into(),
+        ),
+        IpAddr::V6(_) => (
+            Ipv6Addr::UNSPECIFIED.into(),
+            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        ),
+    };
+    let socket = UdpSocket::bind((from, 0)).ok()?;
+    socket.connect((to, 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_loopback() && !own.is_unspecified()).then_some(own)
 }
 
 /// What is behind the port.

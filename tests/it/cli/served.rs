@@ -65,10 +65,18 @@ fn other_machines_are_served_only_if_a_person_says_so() {
     let served: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(served["transcript"], GOLDEN);
     let url = served["url"].as_str().unwrap();
-    assert!(url.starts_with("http://0.0.0.0:"), "{url}");
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    assert!(get(url).starts_with("HTTP/1.1 200 OK\r\n"), "{url}");
+    // The same port and secret, if this machine has an address for others.
+    let rest = url.strip_prefix("http://127.0.0.1").unwrap();
+    if let Some(elsewhere) = served.get("elsewhere") {
+        let elsewhere = elsewhere.as_str().unwrap();
+        assert!(elsewhere.ends_with(rest) && elsewhere != url, "{elsewhere}");
+        assert!(!elsewhere.contains("0.0.0.0"), "{elsewhere}");
+    }
     signal(&child, Signal::INT);
     let ran = ended(child);
-    insta::assert_snapshot!(ran.err, @"warning: other machines can reach this page: whoever learns its address can read the run, and on the way it is not encrypted");
+    insta::assert_snapshot!(ran.err, @"warning: other machines can reach this page: anyone on the network who learns its address can read the run, and on the way it is not encrypted");
 }
 
 #[test]
