@@ -102,13 +102,16 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
         term.print_json(&serde_json::to_string(&written).map_err(io::Error::from)?)?;
         return Ok(exit);
     }
+    let entries = match written.entries {
+        1 => "1 entry".to_owned(),
+        more => format!("{} entries", amount::count(more)),
+    };
     term.print(&[
         (Look::Strong, written.page.clone()),
         (
             Look::Plain,
             format!(
-                ": {} entries, {}; open it in a browser",
-                amount::count(written.entries),
+                ": {entries}, {}; open it in a browser",
                 amount::of(written.bytes, "byte")
             ),
         ),

@@ -9,7 +9,7 @@ use crate::exchange::{Ending, Reasoning, Response};
 use crate::id::{EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::{Author, Layer, Overlay};
-use crate::page::entries::{Attached, Called, Laid, Line, Thought, Tool, Used, What};
+use crate::page::entries::{Attached, Called, Laid, Line, Recorded, Thought, Tool, Used, What};
 use crate::page::lists::{Lists, Piece};
 use crate::page::texts::{self, Text, Texts};
 use crate::setup::{Model, Setup};
@@ -138,7 +138,6 @@ impl Data {
         };
         let built = self.view.body_digest(&request.purpose);
         let proved = request.renderer == RENDERER && built == Some(request.body);
-        let chars: Chars = self.raw.fixed_chars() + self.raw.chars_from(EntryId::FIRST);
         let asks = (request.purpose != Purpose::Round).then(|| Box::new(request.purpose.clone()));
         What::Request {
             purpose: match request.purpose {
@@ -153,11 +152,29 @@ impl Data {
             setup: request.setup,
             tokens: request.estimate.tokens,
             bytes: request.body.bytes,
-            raw: self.raw.tokens(chars),
+            base: request.estimate.base,
+            kept: (request.purpose == Purpose::Round)
+                .then(|| self.kept())
+                .flatten(),
             trigger: self.view.sizes().map(|sizes| sizes.trigger),
             unproved: !proved,
             list,
         }
+    }
+
+    /// How much more the next round's request would take if everything read in full; `None` where the
+    /// transcript has lost a result, since what stands behind it cannot be measured.
+    fn kept(&self) -> Option<i64> {
+        if !self.view.open_calls().is_empty() {
+            return None;
+        }
+        let rule = self.view.policy()?.compaction.estimate;
+        // Both by one measure: without overlays, they are the same.
+        let base = |view: &View| {
+            let chars: Chars = view.fixed_chars() + view.chars_from(EntryId::FIRST);
+            i64::try_from(chars.base(rule)).ok()
+        };
+        base(&self.raw)?.checked_sub(base(&self.view)?)
     }
 
     /// A request with the round that it belongs to, which is known once it is taken in.
@@ -181,18 +198,26 @@ impl Data {
                 generator: self.text(&run.generator),
                 name: run.name.as_deref().map(|name| self.text(name)),
                 parent: run.parent,
+                imported: run.imported.as_ref().map(|import| Recorded {
+                    // What a fork took over was recorded by an agent that its format names alone.
+                    by: self.texts.number(if run.parent.is_some() {
+                        &import.format
+                    } else {
+                        &run.generator
+                    }),
+                    file: self.texts.number(&import.file),
+                    skipped: import.skipped,
+                }),
             },
             Event::Setup(setup) => {
-                self.lists.change();
+                self.lists.change_all();
                 self.setup(entry.id, setup)
             }
             Event::User(user) => self.user(entry.id, user),
             Event::Response(response) => self.response(entry.id, response),
             Event::Started(started) => What::Started { call: started.call },
             Event::Result(result) => {
-                if result.call.response < self.asked {
-                    self.lists.change();
-                }
+                self.lists.answer(result.call, self.asked);
                 What::Result {
                     call: result.call,
                     status: result.status.word(),
@@ -202,11 +227,15 @@ impl Data {
                 }
             }
             Event::Overlay(overlay) => {
-                self.lists.change();
+                self.lists.change(&overlay.layer);
                 self.overlay(entry.id, overlay)
             }
             Event::Retract(retract) => {
-                self.lists.change();
+                for id in &retract.overlays {
+                    if let Some(overlay) = self.view.overlay(*id) {
+                        self.lists.change(&overlay.layer);
+                    }
+                }
                 What::Retract {
                     overlays: retract.overlays.clone(),
                     origin: retract.origin.word(),
@@ -301,8 +330,8 @@ impl Data {
     fn response(&mut self, id: EntryId, response: &Response) -> What {
         let round = self.view.rounds().of_response(id).map(|round| round.number);
         let corrects = self.view.corrects(id);
-        if corrects.is_some() {
-            self.lists.change();
+        if let Some(reply) = corrects {
+            self.lists.correct(reply);
         }
         let reasoning = response.reasoning.iter().map(|block| {
             let (Reasoning::Text { text, .. } | Reasoning::Raw { raw: text, .. }) = block;
@@ -332,6 +361,7 @@ impl Data {
             .to_owned(),
             finish: response.finish.as_deref().map(|word| self.text(word)),
             ms: response.ms.map(|time| time.all),
+            counted: response.usage.and_then(|usage| usage.input),
             corrects,
             used: self.used(),
         }

@@ -35,6 +35,8 @@ pub(super) enum What {
         name: Option<usize>,
         #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        imported: Option<Recorded>,
     },
     Setup {
         model: usize,
@@ -72,10 +74,15 @@ pub(super) enum What {
         #[serde(skip_serializing_if = "Option::is_none")]
         turn: Option<u32>,
         setup: EntryId,
+        /// Its size, as it was estimated before it was sent.
         tokens: u64,
         bytes: u64,
-        /// The size it would have if everything read in full.
-        raw: u64,
+        /// The same by the rule alone, before what was learned of the model.
+        base: u64,
+        /// By the rule alone, how much more it would be if everything read in full; absent where that is
+        /// not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kept: Option<i64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<u64>,
         /// Its bytes cannot be built again as they were sent.
@@ -98,6 +105,9 @@ pub(super) enum What {
         finish: Option<usize>,
         #[serde(skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
+        /// The size of its request as the provider counted it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        counted: Option<u64>,
         /// The reply in whose place it reads.
         #[serde(skip_serializing_if = "Option::is_none")]
         corrects: Option<EntryId>,
@@ -160,6 +170,26 @@ pub(super) enum What {
         kind: usize,
         json: usize,
     },
+}
+
+/// Who recorded a run that was imported.
+#[derive(Debug, Serialize)]
+pub(super) struct Recorded {
+    /// The agent and its version.
+    pub(super) by: usize,
+    /// The name of its file.
+    pub(super) file: usize,
+    /// How many lines or records of the file could not be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) skipped: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "what the serializer calls it with"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A tool that a model is told of.

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use crate::exchange::{Message, SentCall};
-use crate::id::EntryId;
+use crate::id::{CallId, EntryId};
+use crate::overlay::Layer;
 use crate::page::texts::Texts;
 use crate::view::View;
 use crate::view::{Content, Reading, Source};
@@ -63,20 +64,67 @@ pub(super) struct Lists {
     last: Vec<usize>,
     /// Something came since the last list that may change old messages.
     changed: bool,
+    /// The numbers of messages that read as they did when they were told.
+    known: HashMap<Source, usize>,
 }
 
 impl Lists {
-    /// Old messages may read differently from here on.
-    pub(super) fn change(&mut self) {
+    /// All messages may read differently from here on.
+    pub(super) fn change_all(&mut self) {
         self.changed = true;
+        self.known.clear();
+    }
+
+    /// What this overlay lies on may read differently from here on.
+    pub(super) fn change(&mut self, layer: &Layer) {
+        self.changed = true;
+        match layer {
+            Layer::Stub(stub) => self.change_calls(stub.results.iter().chain(&stub.arguments)),
+            Layer::Show(show) => self.change_calls(&show.calls),
+            Layer::Hide(hide) => {
+                self.change_calls(&hide.calls);
+                let attachments = hide.attachments.iter().map(|(entry, _)| entry);
+                for entry in hide.reasoning.iter().chain(attachments) {
+                    self.known.remove(&Source::Entry(*entry));
+                }
+                // Rounds are left out whole, or read as they did before.
+            }
+            // So does what it covers.
+            Layer::Summary(_) => {}
+        }
+    }
+
+    fn change_calls<'a>(&mut self, calls: impl IntoIterator<Item = &'a CallId>) {
+        for call in calls {
+            self.known.remove(&Source::Result(*call));
+            self.known.remove(&Source::Entry(call.response));
+        }
+    }
+
+    /// A reply reads as another does.
+    pub(super) fn correct(&mut self, reply: EntryId) {
+        self.changed = true;
+        self.known.remove(&Source::Entry(reply));
+    }
+
+    /// A call is answered: late, if a request that reads it was made already, of which this is the newest.
+    pub(super) fn answer(&mut self, call: CallId, asked: EntryId) {
+        self.changed |= call.response < asked;
+        self.known.remove(&Source::Result(call));
     }
 
     /// The messages that the view reads as now, for the next round.
     pub(super) fn round(&mut self, view: &View, texts: &mut Texts) -> List {
         let known = if self.changed { 0 } else { self.last.len() };
         let mut list: Vec<usize> = self.last.iter().copied().take(known).collect();
-        for reading in view.readings_from(known) {
-            list.push(self.number(piece(view, &reading, texts)));
+        for (place, source) in view.sources_from(known) {
+            if let Some(number) = self.known.get(&source) {
+                list.push(*number);
+            } else if let Some(reading) = view.reading_at(place) {
+                let number = self.number(piece(view, &reading, texts));
+                self.known.insert(source, number);
+                list.push(number);
+            }
         }
         self.changed = false;
         let keep = self.last.iter().zip(&list);

@@ -120,27 +120,36 @@ impl View {
         pieces.filter_map(|piece| self.traced(piece)).collect()
     }
 
-    /// The same without the first messages.
-    pub(crate) fn readings_from(&self, first: usize) -> Vec<Reading<'_>> {
-        let pieces = self.pieces.list().iter().skip(first);
-        pieces.filter_map(|piece| self.traced(piece)).collect()
+    /// What the messages come from, without the first ones, each with its place.
+    pub(crate) fn sources_from(&self, first: usize) -> impl Iterator<Item = (usize, Source)> {
+        let pieces = self.pieces.list().iter().enumerate().skip(first);
+        pieces.filter_map(|(place, piece)| Some((place, self.source(piece)?)))
+    }
+
+    /// The message at a place.
+    pub(crate) fn reading_at(&self, place: usize) -> Option<Reading<'_>> {
+        self.traced(self.pieces.list().get(place)?)
+    }
+
+    fn source(&self, piece: &Piece) -> Option<Source> {
+        let item = self.items.get(piece.item)?;
+        Some(match piece.part {
+            Part::User | Part::Assistant => Source::Entry(item.entry),
+            Part::Result(index) => Source::Result(CallId::at(item.entry, index)),
+            Part::Summary(overlay) => Source::Summary(overlay),
+            Part::Carry(overlay) => Source::Carry(overlay),
+            Part::Understood => Source::Understood,
+        })
     }
 
     fn traced(&self, piece: &Piece) -> Option<Reading<'_>> {
-        let item = self.items.get(piece.item)?;
-        let (source, changed) = match piece.part {
-            Part::User | Part::Assistant => {
-                let changed = self.changed(contents(item));
-                (Source::Entry(item.entry), changed)
+        let source = self.source(piece)?;
+        let changed = match source {
+            Source::Entry(_) => self.changed(contents(self.items.get(piece.item)?)),
+            Source::Result(call) => self.changed(vec![Content::Result(call)]),
+            Source::Summary(_) | Source::Carry(_) | Source::Understood | Source::Asked => {
+                Vec::new()
             }
-            Part::Result(index) => {
-                let call = CallId::at(item.entry, index);
-                let changed = self.changed(vec![Content::Result(call)]);
-                (Source::Result(call), changed)
-            }
-            Part::Summary(overlay) => (Source::Summary(overlay), Vec::new()),
-            Part::Carry(overlay) => (Source::Carry(overlay), Vec::new()),
-            Part::Understood => (Source::Understood, Vec::new()),
         };
         Some(Reading {
             message: self.message(piece)?,

@@ -10,7 +10,7 @@ use undertext::id::{EntryId, RunId};
 use undertext::overlay::Layer;
 use undertext::page::{self, Data, Life};
 use undertext::record::runs;
-use undertext::transcript::{Entry, Event, Purpose, Run, Speaker, User};
+use undertext::transcript::{Entry, Event, Parent, Purpose, Run, Speaker, User};
 use undertext::view::View;
 
 use crate::generate::{Written, cases, wild};
@@ -326,6 +326,77 @@ fn a_page_asks_nobody_but_its_own_server() {
     assert!(!policy.contains("connect-src") && !policy.contains("unsafe"));
     let live = page::policy(Life::Live);
     assert!(live.contains(" connect-src 'self';") && live.matches("sha256-").count() == 3);
+}
+
+/// What layers keep from each round's request, by the rule of the estimate alone.
+fn kept(entries: &[Arc<Entry>]) -> Vec<Option<i64>> {
+    let mut data = Data::default();
+    for entry in entries {
+        data.take(entry);
+    }
+    let more: Value = serde_json::from_str(&data.more()).unwrap();
+    let rounds = more["entries"].as_array().unwrap().iter();
+    rounds
+        .filter(|it| it["purpose"] == "round")
+        .map(|it| it["kept"].as_i64())
+        .collect()
+}
+
+#[test]
+fn what_layers_keep_back_is_measured_as_what_was_sent_is() {
+    let all = golden();
+    let told = kept(&all);
+    // The first overlay is laid before round 7.
+    let rounds: Vec<bool> = told.iter().map(|kept| kept.unwrap() > 2000).collect();
+    assert_eq!(rounds, [[false; 6].as_slice(), &[true; 9]].concat());
+    assert_eq!(told[..6], [Some(0); 6]);
+
+    // Without overlays, nothing.
+    let without = |is_left_out: fn(&Event) -> bool| {
+        let rest = all.iter().filter(|entry| !is_left_out(&entry.event));
+        kept(&rest.cloned().collect::<Vec<_>>())
+    };
+    let full = without(|event| matches!(event, Event::Overlay(_)));
+    assert_eq!(full, [Some(0); 15]);
+    // Where a result is lost, nobody knows.
+    let lost = without(
+        |event| matches!(event, Event::Result(result) if result.call.to_string() == "18.1"),
+    );
+    assert_eq!(lost, [[Some(0); 3].as_slice(), &[None; 12]].concat());
+}
+
+#[test]
+fn who_recorded_an_imported_run_is_told() {
+    let told = |parent: Option<Parent>| {
+        let import = json!({
+            "format": "claude-code", "file": "a.jsonl",
+            "sha256": format!("sha256:{}", "0".repeat(64)), "skipped": 2,
+        });
+        let run = Run {
+            generator: "claude-code 2.0.1".to_owned(),
+            parent,
+            imported: Some(serde_json::from_value(import).unwrap()),
+            ..Run::new(RunId(uuid::Uuid::nil()), "/w")
+        };
+        let mut data = Data::default();
+        data.take(&Arc::new(Entry {
+            id: EntryId(1),
+            at: golden()[0].at,
+            event: Event::Run(run),
+        }));
+        let mut page = Page::default();
+        page.take(&data.more());
+        let imported = &page.entries[0]["imported"];
+        assert_eq!(page.text(&imported["file"]), "a.jsonl");
+        assert_eq!(imported["skipped"], 2);
+        page.text(&imported["by"])
+    };
+    assert_eq!(told(None), "claude-code 2.0.1");
+    let fork = Parent {
+        run: RunId(uuid::Uuid::nil()),
+        entry: EntryId(9),
+    };
+    assert_eq!(told(Some(fork)), "claude-code");
 }
 
 /// A request that cannot be built again as it was sent says so, and no other does.

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { begin, golden, launch, open, page, scratch, undertext } from './browser.mjs';
+import { edgesRun } from './edges.mjs';
 import { hostile, plain } from './hostile.mjs';
 import { entries, line, write } from './written.mjs';
 
@@ -97,6 +98,17 @@ const layers = async (name, { tab }, path, most) => {
   }
   check(`${name}: ${tried.length} readings are those of the program`, wrong);
   check(`${name}: the layers give what was sent`, await tab.evaluate(() => window.undertext.check()));
+
+  // What is said to change nothing when it is lifted alone.
+  const idle = await tab.evaluate((requests) => requests.flatMap((id) => {
+    const all = JSON.stringify(window.undertext.messages(id, []));
+    return window.undertext.idle(id).map((overlay) =>
+      [overlay, id, JSON.stringify(window.undertext.messages(id, [overlay])) === all]);
+  }), spread(requests, most));
+  check(`${name}: ${idle.length} times, a layer that changes nothing is told`, [
+    idle.length === 0 && 'none is',
+    ...idle.map(([overlay, id, same]) => !same && `e${overlay} changes e${id}`),
+  ]);
 };
 
 const marks = async (name, { tab }, path) => {
@@ -302,6 +314,11 @@ const hostileRun = async (browser) => {
     await tab.press('#search', 'Enter');
     await frames(tab, 4);
     await tab.press('#search', 'Enter');
+    if (sought !== '\u202e') continue;
+    await frames(tab, 4);
+    const signs = await tab.evaluate(() =>
+      [...document.querySelectorAll('#messages .sign')].filter((sign) => sign.dataset.sign.includes('U+202E')).length);
+    check('hostile: what turns a text round is to be seen', signs === 0 && 'no sign of U+202E');
   }
   await tab.press('#search', 'Escape');
   // Links that a transcript could hold.
@@ -405,7 +422,8 @@ const appears = async (directory) => {
   throw new Error('the demo wrote no transcript');
 };
 
-const parts = { golden: goldenRun, hostile: hostileRun, large: largeRun, live: liveRun };
+const edges = (browser) => edgesRun(browser, { check, quiet, frames, width });
+const parts = { golden: goldenRun, edges, hostile: hostileRun, large: largeRun, live: liveRun };
 const wanted = process.argv.slice(2);
 const browser = await launch();
 try {

@@ -14,16 +14,23 @@ const chart = {
 
   draw() {
     const plot = byId("plot");
+    const rounds = list.rounds;
+    // Of a run that asked nothing there is nothing to draw.
+    plot.hidden = rounds.length === 0;
+    if (plot.hidden) this.read(null);
     const width = plot.clientWidth;
     const height = plot.clientHeight;
-    const rounds = list.rounds;
     if (width === 0 || height === 0) return;
     const lane = 26;
     const box = { left: 46, right: width - 10, top: lane + 4, bottom: height - 16 };
     this.box = box;
-    const most = rounds.reduce((most, line) => Math.max(most, line.tokens, line.raw), 1);
-    const last = Math.max(1, rounds.length - 1);
-    this.x = (place) => box.left + ((box.right - box.left) * (rounds.length === 1 ? 0.5 : place / last));
+    const most = rounds.reduce((most, line) => Math.max(most, line.sent, line.full ?? 0), 1);
+    // What was laid after the last request has a place of its own behind it.
+    const newest = rounds[rounds.length - 1]?.id ?? 0;
+    this.after = run.entries.some((line) => line.id > newest && (line.type === "overlay" || line.type === "retract"));
+    this.places = rounds.length + (this.after ? 1 : 0);
+    const last = Math.max(1, this.places - 1);
+    this.x = (place) => box.left + ((box.right - box.left) * (this.places === 1 ? 0.5 : place / last));
     const steps = this.scale(rounds, most, box);
     const svg = make("svg:svg", {
       viewBox: `0 0 ${width} ${height}`, width, height, role: "slider", tabindex: 0,
@@ -40,10 +47,10 @@ const chart = {
     }
     svg.append(make("svg:path", { class: "base", d: `M${box.left} ${box.bottom}H${box.right}` }));
     this.ticks(svg, rounds, box, height);
-    svg.append(make("svg:path", { class: "raw", d: this.area(rounds, "raw") }));
-    svg.append(make("svg:path", { class: "raw-line", d: this.line(rounds, "raw") }));
-    svg.append(make("svg:path", { class: "sent", d: this.area(rounds, "tokens") }));
-    svg.append(make("svg:path", { class: "sent-line", d: this.line(rounds, "tokens") }));
+    svg.append(make("svg:path", { class: "raw", d: this.area(rounds, "full") }));
+    svg.append(make("svg:path", { class: "raw-line", d: this.line(rounds, "full") }));
+    svg.append(make("svg:path", { class: "sent", d: this.area(rounds, "sent") }));
+    svg.append(make("svg:path", { class: "sent-line", d: this.line(rounds, "sent") }));
     svg.append(make("svg:path", { class: "trigger", d: this.line(rounds, "trigger") }));
     this.marks(svg, box);
     this.cursor = make("svg:path", { class: "cursor", d: "" });
@@ -59,7 +66,7 @@ const chart = {
   // flat below what it would be in full, each ten times more is as high as the ten times before.
   scale(rounds, most, box) {
     const tall = box.bottom - box.top;
-    const sent = rounds.reduce((most, line) => Math.max(most, line.tokens), 1);
+    const sent = rounds.reduce((most, line) => Math.max(most, line.sent), 1);
     this.log = most > 8 * sent;
     if (!this.log) {
       const step = niceStep(most, tall / 34);
@@ -67,7 +74,7 @@ const chart = {
       this.y = (tokens) => box.bottom - (tall * tokens) / high;
       return Array.from({ length: Math.round(high / step) }, (_, place) => (place + 1) * step);
     }
-    const least = Math.max(1, rounds.reduce((least, line) => Math.min(least, line.tokens), Infinity));
+    const least = Math.max(1, rounds.reduce((least, line) => Math.min(least, line.sent), Infinity));
     const low = Math.floor(Math.log10(least));
     const high = Math.log10(most * 1.05);
     this.y = (tokens) => box.bottom - (tall * Math.max(0, Math.log10(Math.max(1, tokens)) - low)) / Math.max(0.1, high - low);
@@ -79,9 +86,10 @@ const chart = {
     for (const line of rounds) {
       if (line.round === undefined || line.round % step !== 0) continue;
       const x = this.x(line.at);
-      if (x > box.right - 8) continue;
+      if (x > box.right - (this.after ? 36 : 8)) continue;
       svg.append(make("svg:text", { class: "tick", x, y: height - 3, "text-anchor": "middle" }, `r${line.round}`));
     }
+    if (this.after) svg.append(make("svg:text", { class: "tick", x: box.right, y: height - 3, "text-anchor": "end" }, "after"));
   },
 
   // A line of at most a few points a pixel: of many, the least and the most.
@@ -112,15 +120,14 @@ const chart = {
     return `${this.line(rounds, field)}V${this.box.bottom}H${first.toFixed(1)}Z`.replace(/V/, last === first ? "h0V" : "V");
   },
 
-  // Every overlay and every retract, above the request that first read so; what stands at one place
-  // is stacked.
+  // Every overlay and every retract, above the request that first read so, or behind the last one; what
+  // stands at one place is stacked.
   marks(svg, box) {
     const stacked = new Map();
     const crowd = run.overlays.length > 150;
     const size = crowd ? 0.68 : 1;
     const place = (id) => {
-      const next = firstAt(list.rounds, id);
-      const x = this.x(Math.min(next, Math.max(0, list.rounds.length - 1)));
+      const x = this.x(firstAt(list.rounds, id));
       const column = Math.round(x / (8 * size));
       const depth = stacked.get(column) ?? 0;
       stacked.set(column, depth + 1);
@@ -134,16 +141,17 @@ const chart = {
       shape.append(make("svg:title", {}, label));
       group.append(shape);
     };
+    const behind = (id) => (firstAt(list.rounds, id) < list.rounds.length ? "" : ", after the last request");
     for (const overlay of run.overlays) {
       const { origin, kind, size } = overlay.line;
       const known = ORIGINS.includes(origin) ? origin : "user";
-      const label = `e${overlay.id} ${kind} by ${origin}: ${count(size[0])} to ${count(size[1])} tokens`;
+      const label = `e${overlay.id} ${kind} by ${origin}: ${count(size[0])} to ${count(size[1])} tokens${behind(overlay.id)}`;
       mark(overlay.id, known, overlay.retracted ? "taken" : "lies", SHAPES[known], label);
     }
     for (const line of run.entries) {
       if (line.type !== "retract") continue;
       const known = ORIGINS.includes(line.origin) ? line.origin : "user";
-      mark(line.id, known, "retract", "M-4-4L4 4M4-4L-4 4", `e${line.id} takes back ${line.overlays.map((id) => `e${id}`).join(" ")}`);
+      mark(line.id, known, "retract", "M-4-4L4 4M4-4L-4 4", `e${line.id} takes back ${line.overlays.map((id) => `e${id}`).join(" ")}${behind(line.id)}`);
     }
     svg.append(group);
   },
@@ -151,13 +159,13 @@ const chart = {
   placeAt(event) {
     const box = this.svg.getBoundingClientRect();
     const share = (event.clientX - box.left - this.box.left) / Math.max(1, this.box.right - this.box.left);
-    return Math.max(0, Math.min(list.rounds.length - 1, Math.round(share * (list.rounds.length - 1))));
+    return Math.max(0, Math.min(this.places - 1, Math.round(share * (this.places - 1))));
   },
 
   pick(event) {
     const mark = event.target.closest?.("[data-mark]");
     if (mark) goEntry(Number(mark.getAttribute("data-mark")));
-    else if (list.rounds.length > 0) choose(list.rounds[this.placeAt(event)]);
+    else if (list.rounds.length > 0) choose(list.rounds[this.placeAt(event)] ?? null);
   },
 
   key(event) {
@@ -172,8 +180,8 @@ const chart = {
 
   hover(place) {
     const line = place === null ? null : list.rounds[place];
-    this.cursor?.setAttribute("d", line ? `M${this.x(place)} ${this.box.top - 8}V${this.box.bottom}` : "");
-    this.read(line ?? this.current());
+    this.cursor?.setAttribute("d", place !== null && this.places > 0 ? `M${this.x(place)} ${this.box.top - 8}V${this.box.bottom}` : "");
+    this.read(place === null ? this.current() : line);
   },
 
   current() {
@@ -189,28 +197,36 @@ const chart = {
       const x = this.x(line.at);
       this.chosen.append(
         make("svg:path", { d: `M${x} ${this.box.top - 8}V${this.box.bottom}` }),
-        make("svg:circle", { cx: x, cy: this.y(line.tokens), r: 3.5 }),
+        make("svg:circle", { cx: x, cy: this.y(line.sent), r: 3.5 }),
       );
       this.svg.setAttribute("aria-valuenow", line.at + 1);
-      this.svg.setAttribute("aria-valuetext", `round ${line.round ?? ""}, ${count(line.tokens)} tokens sent, ${count(line.raw)} in full`);
+      this.svg.setAttribute("aria-valuetext", `round ${line.round ?? ""}, ${count(line.sent)} tokens sent${line.full === undefined ? "" : `, ${count(line.full)} in full`}`);
+    } else if (this.after && !state.at) {
+      const x = this.x(this.places - 1);
+      this.chosen.append(make("svg:path", { d: `M${x} ${this.box.top - 8}V${this.box.bottom}` }));
     }
     this.read(line);
   },
 
   read(line) {
     const readout = byId("readout");
+    const item = (name, ...text) => make("span", {}, make("b", {}, name), " ", text);
+    if (!line && state.at) {
+      fill(readout, item(`e${state.at.id}`), item(...sentSize(state.at)), item("asked for", { summary: "a summary", combine: "one summary of several" }[state.at.purpose] ?? "a correction"));
+      return;
+    }
     if (!line) {
-      fill(readout, "Each request, as it was sent; what it would be in full stands above it.");
+      const none = list.rounds.length === 0 ? "No request was made." : `Each request, as it ${run.isRebuilt(list.rounds[0]) ? "is built anew from the recording" : "was sent"}; what it would be in full stands above it.`;
+      fill(readout, state.at === null && this.after ? "After the last request: not sent yet." : none);
       return;
     }
     const used = line.response?.used;
-    const saved = line.raw > line.tokens ? `, ${Math.round(100 - (100 * line.tokens) / line.raw)} % less` : "";
-    const item = (name, text) => make("span", {}, make("b", {}, name), " ", text);
+    const saved = line.full === undefined ? "" : less(line.sent, line.full);
     fill(
       readout,
       item(line.round === undefined ? `e${line.id}` : `r${line.round}`, ""),
-      item("sent", `${count(line.tokens)}${saved}`),
-      item("in full", count(line.raw)),
+      item(...sentSize(line), saved ? `, ${saved}` : ""),
+      item("in full", line.full === undefined ? "not known: a result is missing" : `${line.full === line.sent ? "" : "about "}${count(line.full)}`),
       line.trigger === undefined ? null : item("trigger", count(line.trigger)),
       used ? item("cached", used.input > 0 ? `${Math.round((100 * used.cached) / used.input)} %` : "none") : null,
       used ? item("out", count(used.output)) : null,
@@ -230,6 +246,10 @@ const chart = {
     );
   },
 };
+
+// What is said of a request's size: as the provider counted it, or as it was estimated.
+const sentSize = (line) =>
+  line.counted ? ["sent", count(line.sent)] : [run.isRebuilt(line) ? "rebuilt" : "sent", `about ${count(line.sent)}`];
 
 // The shape and colour of an origin.
 const badge = (origin) =>

@@ -13,7 +13,7 @@ function make(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(key, value);
-    else element.setAttribute(key, value === true ? "" : String(value));
+    else element.setAttribute(key, value === true ? "" : plain(String(value)));
   }
   add(element, children);
   return element;
@@ -22,9 +22,48 @@ function make(name, attributes = {}, ...children) {
 function add(element, children) {
   for (const child of children.flat(3)) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    if (child instanceof Node) element.append(child);
+    else if (element.namespaceURI === SVG) element.append(plain(String(child)));
+    else element.append(...seen(String(child)));
   }
   return element;
+}
+
+// What turns the direction of a text, steers a terminal or takes no place. Joiners and selectors of a
+// form do so only where there is nothing that they could join or form.
+const HIDDEN = /(?:[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|\r(?!\n)|(?<![^\u0000-\u007f\u200c\u200d])[\u200c\u200d]|(?<![^\u0000-\u007f\u200d\ufe00-\ufe0f])[\ufe00-\ufe0f])+/gu;
+
+// Most texts have nothing of it, which is seen at a glance.
+const ALL_SEEN = /^[\t\n\u0020-\u007e\u00a1-\u00ac\u00ae-\u02ff]*$/;
+
+const codes = (hidden) => {
+  const some = [...hidden.slice(0, 16)].slice(0, 8);
+  const named = some.map((sign) => sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" ");
+  const rest = [...hidden].length - some.length;
+  return `U+${named}${rest > 0 ? ` and ${rest} more` : ""}`;
+};
+
+// A text in which what hides is written out.
+const plain = (text) => (ALL_SEEN.test(text) ? text : text.replace(HIDDEN, (hidden) => `⟨${codes(hidden)}⟩`));
+
+// A text with a sign for what hides in it, which still holds it: it is copied and found as it is. Of
+// very many, the rest is written out.
+function seen(text) {
+  if (ALL_SEEN.test(text)) return text === "" ? [] : [text];
+  const parts = [];
+  let end = 0;
+  for (const { 0: hidden, index } of text.matchAll(HIDDEN)) {
+    if (parts.length > 800) return [...parts, plain(text.slice(end))];
+    if (index > end) parts.push(text.slice(end, index));
+    const sign = document.createElement("span");
+    sign.className = "sign";
+    sign.setAttribute("data-sign", codes(hidden));
+    sign.textContent = hidden;
+    parts.push(sign);
+    end = index + hidden.length;
+  }
+  if (end < text.length) parts.push(text.slice(end));
+  return parts;
 }
 
 function fill(element, ...children) {
@@ -35,6 +74,13 @@ function fill(element, ...children) {
 const whole = new Intl.NumberFormat("en");
 const count = (number) => whole.format(number);
 const many = (number, noun, plural = noun + "s") => `${count(number)} ${number === 1 ? noun : plural}`;
+
+// By how much a part is less than the whole: never all of it, nothing if that is next to nothing.
+function less(part, all) {
+  const share = 100 * (1 - part / Math.max(all, 1));
+  if (share < 0.5) return "";
+  return `${share > 99 ? Math.min(99.9, Math.floor(share * 10) / 10) : Math.round(share)} % less`;
+}
 
 // A number as short as a chart needs it: 950, 12.3k, 1.2M.
 function short(number) {

@@ -18,6 +18,11 @@ const drawer = {
     return run.overlays.slice(0, firstAt(run.overlays, at)).reverse();
   },
 
+  // Whether what is chosen reads through layers; a request that is not for a round is shown as it was.
+  get isRound() {
+    return !state.at || state.at.purpose === "round";
+  },
+
   draw({ keep = true } = {}) {
     const laid = this.laid();
     const at = state.at ? state.at.id : END;
@@ -26,8 +31,11 @@ const drawer = {
     const counted = byId("laid");
     fill(counted, laid.length === 0 ? "none: all reads in full" : lie === laid.length ? many(lie, "layer") : `${count(lie)} of ${count(laid.length)}`);
     counted.title = laid.length > lie ? `${count(laid.length - lie)} lifted or taken back` : "";
-    byId("lay-all").disabled = state.lifted.size === 0;
-    byId("lift-all").disabled = lie === 0;
+    byId("lay-all").disabled = state.lifted.size === 0 || !this.isRound;
+    byId("lift-all").disabled = lie === 0 || !this.isRound;
+    const apart = byId("apart");
+    apart.hidden = this.isRound || laid.length === 0;
+    if (!apart.hidden) fill(apart, APART[state.at.purpose] ?? APART.repair);
     this.rows.set(laid, { keep });
     byId("tabs").querySelector('[data-tab="drawer"]').textContent = laid.length > 0 ? `Layers (${lie})` : "Layers";
   },
@@ -39,7 +47,7 @@ const drawer = {
     const lies = !taken && !state.lifted.has(overlay.id);
     const chosen = state.overlay === overlay.id;
     const row = make("div", { class: `overlay ${line.origin} ${lies ? "" : "off"} ${chosen ? "at" : ""}`, role: "listitem", "data-layer": overlay.id });
-    const on = make("button", { role: "switch", class: "switch", "data-overlay": overlay.id, "aria-checked": String(lies), disabled: Boolean(taken), "aria-label": `Layer e${overlay.id}, ${line.kind} by ${line.origin}`, title: lies ? "Lift this layer" : "Lay it back", click: () => toggle(overlay.id) });
+    const on = make("button", { role: "switch", class: "switch", "data-overlay": overlay.id, "aria-checked": String(lies), disabled: Boolean(taken) || !this.isRound, "aria-label": `Layer e${overlay.id}, ${line.kind} by ${line.origin}`, title: !this.isRound ? "Nothing can be lifted here" : lies ? "Lift this layer" : "Lay it back", click: () => toggle(overlay.id) });
     const size = line.size[0] === line.size[1] ? "" : `${short(line.size[0])} → ${short(line.size[1])} tokens`;
     const why = run.text(line.reason);
     const rule = run.text(line.rule);
@@ -49,10 +57,30 @@ const drawer = {
       make("p", { class: "covers" }, covers(overlay)),
       why || size ? make("p", { class: "faint" }, [size, why].filter(Boolean).join(" · ")) : null,
       taken ? make("p", { class: "bad" }, "taken back by ", make("a", { class: "handle", href: `#e${overlay.retracted}` }, `e${overlay.retracted}`)) : null,
+      lies && this.isRound ? this.idle(overlay, at) : null,
       make("button", { class: "quiet", click: () => look(overlay) }, "Show where"),
     ]);
     return row;
   },
+
+  // That lifting a layer changes nothing, and why.
+  idle(overlay, at) {
+    const above = idle(overlay, at, state.lifted);
+    if (above === null) return null;
+    const names = above.slice(0, 4).map((other, place) => [place > 0 ? ", " : "", make("a", { class: "handle", href: `#e${other.id}` }, `e${other.id}`)]);
+    const shown = above.every((other) => other.line.kind === "show");
+    const why = above.length > 0 ? [shown ? " all it covers is shown by " : " all it covers lies beneath ", names, above.length > 4 ? " and others." : "."]
+      : overlay.line.kind === "show" ? " nothing older lies on what it shows."
+      : overlay.touched === 0 ? " it points at nothing." : " nothing of what it covers would read otherwise.";
+    return make("p", { class: "idle" }, "Lifting it alone changes nothing:", why);
+  },
+};
+
+// Why there is nothing to lift at a request that is not for a round.
+const APART = {
+  summary: "This request asked for a summary: it reads what is recorded, through no layer. Nothing can be lifted here.",
+  combine: "This request combined summaries: it reads their texts as they were written, through no layer. Nothing can be lifted here.",
+  repair: "This request is shown exactly as it was sent. Layers can be lifted at the rounds before and after it.",
 };
 
 // What an overlay covers, in words, with links to the first few.

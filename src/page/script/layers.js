@@ -64,6 +64,57 @@ function callReads(call, stands) {
   };
 }
 
+// Why lifting an overlay alone changes nothing: the overlays that read in its place wherever it lies,
+// none of them if there is nothing for it to change; `null` if it does change something.
+function idle(overlay, at, lifted = new Set()) {
+  const stands = standing(at, lifted);
+  const line = overlay.line;
+  const others = new Set();
+  // Whether a content reads by this overlay; if not, by which other.
+  const mine = (other) => {
+    if (other && other !== overlay) others.add(other);
+    return other === overlay;
+  };
+  const covering = (item) => newest(item.covers, stands) ?? (item.hidden ? newest(item.hidden, stands) : null);
+  const within = (span, covers) =>
+    run.within(...span).some((item) => item[covers]?.includes(overlay) && mine(covers === "covers" ? newest(item.covers, stands) : covering(item)));
+  const callBy = (id, kind) => {
+    const call = run.call(id);
+    const item = run.byItem.get(parts(id)[0]);
+    if (!call || !call.layers.some((layer) => layer.overlay === overlay && layer.kind === kind)) return false;
+    const above = covering(item);
+    if (above) return mine(above);
+    if (kind === "show") return shows(overlay, call, stands, others);
+    const reads = callReads(call, stands);
+    const by = reads.hidden ?? (kind === "arguments" ? reads.emptied : reads.result?.overlay) ?? null;
+    if (kind === "arguments" && run.texts[call.call.arguments] === "{}") return false;
+    return mine(by ?? newest(call.layers.filter((layer) => layer.kind === "show").map((layer) => layer.overlay), stands));
+  };
+  const part = (id, covers) => {
+    const item = run.byItem.get(id);
+    return Boolean(item && covers(item)?.includes(overlay)) && mine(covering(item) ?? newest(covers(item), stands));
+  };
+  const effect = {
+    stub: () => line.results.some(([id]) => callBy(id, "result")) || (line.arguments ?? []).some((id) => callBy(id, "arguments")),
+    show: () => line.calls.some((id) => callBy(id, "show")),
+    summary: () => within(line.span, "covers"),
+    hide: () =>
+      (line.calls ?? []).some((id) => callBy(id, "hide")) ||
+      (line.reasoning ?? []).some((id) => part(id, (item) => item.reasoning)) ||
+      (line.attachments ?? []).some(([id, place]) => part(id, (item) => item.attachments?.[place - 1])) ||
+      (line.rounds ?? []).some((span) => within(span, "hidden")),
+  }[line.kind];
+  return effect() ? null : [...others].sort((one, other) => one.id - other.id);
+}
+
+// Whether something that stands under a show would read without it.
+function shows(overlay, call, stands, others) {
+  const before = (layer) => stands(layer.overlay) && layer.overlay !== overlay;
+  const other = Math.max(0, ...call.layers.filter((layer) => layer.kind === "show" && before(layer)).map((layer) => layer.overlay.id));
+  if (other > overlay.id) others.add(run.byOverlay.get(other));
+  return call.layers.some((layer) => layer.kind !== "show" && before(layer) && layer.overlay.id < overlay.id && layer.overlay.id > other);
+}
+
 // The messages as they read at a moment, with the seams where something is left out. A message is
 // `{of, role, …}`; a seam is `{seam, items, calls}`.
 function reading(at, lifted = new Set()) {

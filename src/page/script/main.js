@@ -10,7 +10,7 @@ const state = {
   scrolled: false,
 };
 
-const isPhone = () => matchMedia("(max-width: 800px)").matches;
+const isPhone = () => matchMedia("(max-width: 800px), (max-height: 480px)").matches;
 
 // Looks at a request.
 function choose(line, { hash = true, scroll = true } = {}) {
@@ -23,6 +23,15 @@ function choose(line, { hash = true, scroll = true } = {}) {
   timeline.select();
   timeline.rows.show(line ? line.id : END, { top: false });
   if (hash) place(line ? (line.round === undefined || line.purpose !== "round" ? `e${line.id}` : `r${line.round}`) : "end");
+}
+
+// Says something for a while.
+function say(text) {
+  const word = byId("word");
+  fill(word, text);
+  word.hidden = text === "";
+  clearTimeout(say.until);
+  if (text !== "") say.until = setTimeout(() => say(""), 9000);
 }
 
 function place(hash) {
@@ -114,8 +123,16 @@ function goItem(line, of, inFull) {
     state.diff = false;
     choose(list.rounds[firstAt(list.rounds, line.id)] ?? null, { hash: false, scroll: false });
   }
-  flash(panel.rows.show(of));
+  const shown = panel.rows.show(of) ?? panel.rows.show(covering(line));
+  flash(shown);
   place(line.type === "result" ? line.call : `e${line.id}`);
+  if (!shown) say(`e${line.id} is read by no request: it says nothing, or it came after the last one.`);
+}
+
+// The message or the seam in which an entry that has no message of its own reads.
+function covering(line) {
+  const item = run.byItem.get(line.type === "result" ? parts(line.call)[0] : line.id);
+  return panel.rows.rows.find((row) => row.items?.includes(item) || row.calls?.some?.((call) => call.id === line.call))?.of;
 }
 
 // What there is to say of an entry that is no message.
@@ -125,7 +142,7 @@ function card(line) {
   const text = (number) => (number === undefined || run.chars(number) === 0 ? null : make("pre", { class: "text" }, run.text(number)));
   const facts = {
     setup: () => [row("model", run.text(line.model)), row("profile", run.text(line.profile)), row("window", line.window && count(line.window)), row("trigger", line.trigger && count(line.trigger)), row("tools", line.tools.map((tool) => run.text(tool.name)).join(", "))],
-    run: () => [row("run", line.run), row("workspace", run.text(line.workspace)), row("written by", run.text(line.generator)), row("forked from", line.parent && `${line.parent.run} at e${line.parent.entry}`)],
+    run: () => [row("run", line.run), row("workspace", run.text(line.workspace)), row("written by", run.text(line.generator)), line.imported && row("imported from", run.text(line.imported.file)), line.imported?.skipped && row("left out", `${many(line.imported.skipped, "line")} of it could not be read`), row("forked from", line.parent && `${line.parent.run} at e${line.parent.entry}`)],
     fault: () => [row("class", line.class), row("status", line.status), row("attempt", line.attempt), row("request", `e${line.request}`)],
     pin: () => row("entry", `e${line.entry}`),
     unpin: () => row("entry", `e${line.entry}`),
@@ -148,7 +165,7 @@ function help() {
   const box = byId("card");
   fill(box,
     make("header", {}, make("h2", {}, "How to read this"), make("button", { class: "quiet", click: () => box.close() }, "Close")),
-    make("p", {}, "Every request of the run is here as it was sent. Where something reads differently from what is recorded, a layer lies on it: lift the layer, and what is beneath shows. Nothing is ever lost."),
+    make("p", {}, `Every request of the run is here as it was ${run.facts?.imported ? "rebuilt from what was recorded" : "sent"}. Where something reads differently from what is recorded, a layer lies on it: lift the layer, and what is beneath shows. Nothing is ever lost.`),
     make("dl", { class: "keys" }, keys.map(([key, text]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, text)])),
     make("p", { class: "faint" }, "Addresses work as links: #r12 a round, #e57 an entry, #41.2 a call."));
   if (!box.open) box.showModal();
@@ -172,6 +189,16 @@ function goHash(hash) {
   }
   if (text === "end") choose(null);
   return text === "end";
+}
+
+// Goes where a link points, or says that it leads nowhere.
+function follow(hash) {
+  say("");
+  if (hash.length < 2 || hash === "#messages" || goHash(hash)) return;
+  const name = hash.length > 40 ? `${hash.slice(0, 40)}…` : hash;
+  const known = /^#(e\d+|r\d+|t\d+|\d+\.\d+)$/.test(hash);
+  const has = `This run has ${many(run.last, "entry", "entries")}, ${many(run.rounds, "round")} and ${many(run.turns.length, "turn")}.`;
+  say(known ? `${name} leads nowhere. ${has}` : `${name} is no address: #r12 is a round, #e57 an entry, #41.2 a call, #t2 a turn.`);
 }
 
 function step(by) {
@@ -225,7 +252,7 @@ const KEYS = new Map(Object.entries({
   j: () => step(1),
   k: () => step(-1),
   g: () => choose(run.requests[0] ?? null),
-  G: () => choose(null),
+  G: () => choose(run.requests[run.requests.length - 1] ?? null),
   "]": () => stepLayer(1),
   "[": () => stepLayer(-1),
   l: () => state.overlay !== null && drawer.laid().some((overlay) => overlay.id === state.overlay) && toggle(state.overlay),
@@ -276,14 +303,14 @@ function listen() {
   for (const moved of ["wheel", "touchmove", "keydown", "pointerdown"]) {
     byId("messages").addEventListener(moved, () => (state.scrolled = true), { passive: true });
   }
-  addEventListener("hashchange", () => goHash(location.hash));
+  addEventListener("hashchange", () => follow(location.hash));
   // A link to where one already is leads there again.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a.handle");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     if (byId("card").open) byId("card").close();
-    goHash(link.getAttribute("href"));
+    follow(link.getAttribute("href"));
   });
   byId("card").addEventListener("click", (event) => event.target === byId("card") && byId("card").close());
   new ResizeObserver(() => chart.draw()).observe(byId("plot"));
@@ -312,7 +339,13 @@ function totals() {
     item("out", count(used.output)),
     used.cost === null ? null : item("cost", money(used.cost)),
     item("layers", laid.length === 0 ? "none" : laid.map(([origin, times]) => make("span", { class: "origin-count" }, badge(origin), `${count(times)} ${origin}`))),
-    item("end", run.end ? (run.entries.some((entry) => entry.id > run.end.id && ["user", "request", "response"].includes(entry.type)) ? "taken up again" : run.end.reason.replace("_", " ")) : "open"));
+    item("end", !run.end && run.isRebuilt(run.requests[run.requests.length - 1]) ? "not recorded" : run.end ? (run.entries.some((entry) => entry.id > run.end.id && ["user", "request", "response"].includes(entry.type)) ? "taken up again" : run.end.reason.replace("_", " ")) : "open"));
+  const imported = facts?.imported;
+  const source = byId("source");
+  source.hidden = !imported;
+  if (!imported) return;
+  const requests = `${facts.parent ? `its requests up to e${facts.parent.entry}` : "its requests"} are rebuilt from what it wrote down`;
+  fill(source, "Recorded by ", make("b", {}, firstLine(run.text(imported.by), 60)), `; ${requests}, which may leave out instructions and tools.`);
 }
 
 // Says what is wrong, if something is.
@@ -320,6 +353,14 @@ function alarm() {
   const unproved = list.rounds.filter((request) => request.unproved);
   const named = unproved.slice(0, 8).map((request) => `r${request.round}`).join(", ");
   const wrong = [...run.damage.map((text) => `The transcript is damaged: ${text}`), ...(unproved.length === 0 ? [] : [`${count(unproved.length)} of ${count(list.rounds.length)} requests cannot be built again as they were sent, and read here as they would be now: ${named}${unproved.length > 8 ? ", …" : ""}`]), ...differences.map((text) => `This page computes a request other than it was sent: ${text}`)];
+  // What cannot be measured: a call that was answered, since the model was asked again, and whose result
+  // the transcript does not hold.
+  const first = list.rounds.find((request) => request.kept === undefined);
+  if (first) {
+    const lost = run.items.filter((item) => item.id < first.id).flatMap((item) => item.calls ?? []).filter((call) => !call.result || call.result.id > first.id);
+    const names = lost.slice(0, 4).map((call) => call.id).join(", ");
+    wrong.push(`The result of ${names}${lost.length > 4 ? ", …" : ""} is missing where r${first.round} was asked: from there on, what everything in full would take is not known.`);
+  }
   const box = byId("alarm");
   box.hidden = wrong.length === 0;
   fill(box, wrong.slice(0, 5).map((text) => make("p", {}, text)), wrong.length > 5 ? make("p", {}, `and ${count(wrong.length - 5)} more`) : null);
@@ -396,7 +437,10 @@ function begin() {
   listen();
   timeline.draw({ keep: false });
   chart.draw();
-  if (!goHash(location.hash)) choose(list.rounds[list.rounds.length - 1] ?? null, { hash: false });
+  if (!goHash(location.hash)) {
+    choose(list.rounds[list.rounds.length - 1] ?? null, { hash: false });
+    follow(location.hash);
+  }
   setTimeout(() => check({ all: false }), 200);
 }
 
@@ -406,6 +450,7 @@ globalThis.undertext = Object.freeze({
   check: () => check(),
   requests: () => list.rounds.map(({ id, round }) => ({ id, round })),
   messages: (request, lifted = []) => reading(request, new Set(lifted)).filter((row) => !row.seam).map(told),
+  idle: (request) => run.overlays.filter(standing(request, new Set())).filter((overlay) => idle(overlay, request) !== null).map((overlay) => overlay.id),
   overlays: (request) => run.overlays.filter(standing(request, new Set())).map((overlay) => overlay.id),
   open: (hash) => goHash(hash),
   lift: (id, on) => toggle(id, on),

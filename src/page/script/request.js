@@ -58,19 +58,24 @@ const panel = {
     const at = state.at;
     const purpose = { summary: "Summary asked", combine: "Summaries combined", repair: "Correction asked" };
     const name = !at ? (run.end ? "After the end" : "Now") : at.purpose === "round" ? `Round ${at.round ?? "?"}` : purpose[at.purpose];
-    fill(byId("which"), name, at ? make("a", { class: "handle", href: `#e${at.id}` }, `e${at.id}`) : null);
+    const rebuilt = run.isRebuilt(at) && make("span", { class: "tag soft", title: "Another agent sent it: it is built anew from what that one recorded" }, "rebuilt");
+    fill(byId("which"), name, at ? make("a", { class: "handle", href: `#e${at.id}` }, `e${at.id}`) : null, rebuilt);
     const messages = this.rows.rows.reduce((sum, row) => sum + (row.skip ?? (row.role && row.change !== "gone" ? 1 : 0)), 0);
-    const facts = [many(messages, "message")];
-    if (at) facts.push(`${count(at.tokens)} tokens sent`, `${count(at.bytes)} bytes`);
-    if (at && run.setup(at.id)?.merges) facts.push("neighbours are sent as one");
-    fill(byId("facts"), facts.join(" · "));
-    byId("diff").setAttribute("aria-checked", String(state.diff));
-    byId("diff").disabled = Boolean(at && at.purpose !== "round");
     const notice = byId("lifted");
     const lifted = [...state.lifted].filter((id) => standing(at ? at.id : END, new Set())({ ...run.byOverlay.get(id) }));
     notice.hidden = lifted.length === 0 || Boolean(at && at.purpose !== "round");
+    // What was sent is told of what was sent, whatever is lifted.
+    const facts = [many(at ? list.of(at).length : messages, "message")];
+    if (at) {
+      const [word, size] = sentSize(at);
+      facts.push(`${size} tokens ${word}`, `${count(at.bytes)} bytes`);
+      if (run.setup(at.id)?.merges) facts.push("neighbours are sent as one");
+    } else facts.push(notice.hidden ? "not sent yet" : "with layers lifted");
+    fill(byId("facts"), facts.join(" · "));
+    byId("diff").setAttribute("aria-checked", String(state.diff));
+    byId("diff").disabled = Boolean(at && at.purpose !== "round");
     if (!notice.hidden) {
-      fill(notice, make("span", {}, make("b", {}, `${many(lifted.length, "layer")} lifted.`), " This is what lies beneath, not what was sent."),
+      fill(notice, make("span", {}, make("b", {}, `${many(lifted.length, "layer")} lifted.`), ` What lies beneath: ${many(messages, "message")}${at ? ", not what was sent" : ""}.`),
         make("button", { click: () => layAll() }, "Lay back"));
     }
   },
@@ -162,7 +167,11 @@ const panel = {
   },
 
   result(row) {
-    if (row.open) return this.text(row.of, INTERRUPTED);
+    if (row.open) {
+      // A request is only made when all calls before it are answered.
+      const lost = state.at !== null && make("p", { class: "bad" }, "Its result is missing in the transcript; what the model read here is not known.");
+      return [this.text(row.of, INTERRUPTED), lost];
+    }
     if (row.text === undefined) return this.text(row.of, run.text(row.call.result.content));
     return [this.text(row.of, run.text(row.text)), this.cover(row.overlay, row.of, () => run.text(row.call.result.content))];
   },
@@ -275,7 +284,7 @@ const panel = {
   },
 
   head(setup) {
-    if (!setup) return make("div", { class: "skip-row faint" }, "no settings are known");
+    if (!setup) return make("div", { class: "skip-row faint" }, run.items.length === 0 ? "Nothing was said in this run yet." : "no settings are known");
     const open = this.open.has("head");
     const tools = setup.tools.map((tool) => make("li", {}, make("b", {}, run.text(tool.name)), " ", firstLine(run.text(tool.description), 160)));
     const show = (event) => this.unfold(event, "head");
@@ -288,7 +297,7 @@ const panel = {
 
   reply({ reply, at }) {
     const faults = (at.faults ?? []).map((fault) => make("p", { class: "bad" }, `attempt ${fault.attempt}: ${fault.class}${fault.status === undefined ? "" : ` ${fault.status}`}, `, firstLine(run.text(fault.message), 400)));
-    if (!reply) return make("div", { class: "answer" }, make("h3", {}, run.end || at !== run.requests[run.requests.length - 1] ? "No reply came" : "Waiting for the reply…"), faults);
+    if (!reply) return make("div", { class: "answer" }, make("h3", {}, run.isRebuilt(at) ? "No reply was recorded" : run.isOver(at) ? "No reply came" : "Waiting for the reply…"), faults);
     const used = reply.used;
     const facts = [`${count(used.input)} in`, `${count(used.cached)} cached`, `${count(used.output)} out`, used.cost === undefined ? "" : money(used.cost), reply.ms === undefined ? "" : span(reply.ms), reply.ending === "complete" ? "" : reply.ending].filter(Boolean);
     const own = `e${reply.id}`;

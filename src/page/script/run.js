@@ -23,6 +23,8 @@ const run = {
   rounds: 0,
   calls: 0,
   used: { input: 0, cached: 0, output: 0, cost: null },
+  // The largest request that the provider counted, and what the rule alone makes of it.
+  largest: { counted: 0, base: 0 },
   work: 0,
   end: null,
   damage: [],
@@ -73,6 +75,19 @@ const run = {
     return item?.calls?.[place - 1];
   },
 
+  // Whether another agent asked this, so that the request is built anew from what it wrote down. A reply
+  // to us has its time.
+  isRebuilt(request) {
+    const { imported, parent } = this.facts ?? {};
+    if (!imported || !request) return false;
+    return (!parent || request.id <= parent.entry) && request.response?.ms === undefined;
+  },
+
+  // Whether no reply can come to a request any more.
+  isOver(request) {
+    return Boolean(this.end) || this.isRebuilt(request) || request !== this.requests[this.requests.length - 1];
+  },
+
   // The settings in force before an entry.
   setup(at) {
     const place = firstAt(this.setups, at);
@@ -92,6 +107,16 @@ function firstAt(list, id) {
     else high = middle;
   }
   return low;
+}
+
+// The size of a request, and what it would be in full: as much more as layers keep from it. That is
+// estimated as densely as the largest request was that the provider counted: of a small one, what the
+// rule does not see, such as instructions that were not recorded, is too large a part.
+function measure(request, sent) {
+  request.sent = sent;
+  if (request.kept === undefined) return;
+  const { counted, base } = run.largest.counted > 0 ? run.largest : { counted: request.tokens, base: request.base };
+  request.full = request.kept === 0 ? sent : Math.max(0, Math.round(sent + (request.kept * counted) / Math.max(1, base)));
 }
 
 function spend(used) {
@@ -117,6 +142,8 @@ const TAKE = new Map(Object.entries({
     if (line.turn !== undefined) run.turns.push(line);
   },
   request(line) {
+    // Its size as it was estimated, until the provider has counted it.
+    measure(line, line.tokens);
     line.place = run.requests.length;
     line.laid = run.overlays.length;
     run.requests.push(line);
@@ -128,6 +155,13 @@ const TAKE = new Map(Object.entries({
     spend(line.used);
     const request = run.byRequest.get(line.request);
     if (request) request.response = line;
+    if (request && line.counted > 0) {
+      request.counted = true;
+      if (request.purpose === "round" && request.base > 0 && line.counted >= run.largest.counted) {
+        run.largest = { counted: line.counted, base: request.base };
+      }
+      measure(request, line.counted);
+    }
     if (line.corrects !== undefined) run.byItem.get(line.corrects)?.corrections.push(line);
     if (line.round === undefined) return;
     const calls = (line.calls ?? []).map((call, index) => ({

@@ -21,7 +21,7 @@ const timeline = {
   },
 
   draw({ keep = true } = {}) {
-    this.most = list.rounds.reduce((most, line) => Math.max(most, line.tokens), 1);
+    this.most = list.rounds.reduce((most, line) => Math.max(most, line.sent), 1);
     const rows = run.entries.filter((line) => this.shows(line));
     rows.push({ id: END, type: "now" });
     this.rows.set(rows, { keep });
@@ -80,14 +80,14 @@ const timeline = {
   round(line) {
     const bar = make("span", { class: "bar-of", "aria-hidden": "true" });
     const part = make("i", {});
-    part.style.width = `${Math.max(1, (100 * line.tokens) / this.most)}%`;
+    part.style.width = `${Math.max(1, (100 * line.sent) / this.most)}%`;
     bar.append(part);
     return make(
       "button",
       { class: "round", click: () => choose(line) },
       make("b", {}, line.round === undefined ? `e${line.id}` : `r${line.round}`),
       make("span", { class: "did" }, this.did(line)),
-      make("span", { class: "size" }, short(line.tokens)),
+      make("span", { class: "size" }, short(line.sent)),
       bar,
     );
   },
@@ -95,19 +95,20 @@ const timeline = {
   // What came of a round, in words.
   did(line) {
     const response = line.response;
-    if (!response) return [make("span", { class: "faint" }, line.faults ? `failed: ${line.faults[line.faults.length - 1].class}` : run.end ? "no reply" : "under way…")];
+    if (!response) return [make("span", { class: "faint" }, line.faults ? `failed: ${line.faults[line.faults.length - 1].class}` : run.isOver(line) ? "no reply" : "under way…")];
     const calls = response.calls ?? [];
     if (calls.length === 0) return [firstLine(run.text(response.text), 90) || make("span", { class: "faint" }, "nothing")];
     return calls.slice(0, 4).map((call, index) => {
       const result = run.call(`${response.id}.${index + 1}`)?.result;
-      const bad = result && result.status !== "ok" ? make("span", { class: "bad" }, ` ${result.status}`) : "";
+      const lost = !result && line.at + 1 < list.rounds.length;
+      const bad = lost || (result && result.status !== "ok") ? make("span", { class: "bad" }, lost ? " result missing" : ` ${result.status}`) : "";
       return make("span", { class: "did-call" }, make("em", {}, firstLine(run.text(call.name), 30)), " ", label(call), bad);
     }).concat(calls.length > 4 ? [make("span", { class: "faint" }, `and ${calls.length - 4} more`)] : []);
   },
 
   asked(line) {
     const what = { summary: "asks for a summary", combine: "asks to combine summaries", repair: "asks for a correction" };
-    return this.aside(line, [what[line.purpose] ?? "asks", make("span", { class: "faint" }, ` ${short(line.tokens)}`)], "asked", () => choose(line));
+    return this.aside(line, [what[line.purpose] ?? "asks", make("span", { class: "faint" }, ` ${short(line.sent)}`)], "asked", () => choose(line));
   },
 
   aside(line, children, kind = "", click = () => goEntry(line.id)) {
