@@ -1,7 +1,8 @@
 //! Every request of a run, built again from its entries and held against what was recorded.
 //!
 //! A request's bytes are never stored, only their digest. [`Replay`] folds the entries one at a time and,
-//! at each request, builds the body from what stood before it.
+//! at each request, takes the digest of the body from what stood before it: what one request has in
+//! common with the one before is hashed once. The body itself is built only where it is another.
 
 use std::sync::Arc;
 
@@ -29,8 +30,8 @@ pub struct Rebuilt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The bytes are the ones that were sent.
-    Equal(Body),
-    /// They are not.
+    Equal,
+    /// They are not; these are the ones that are built now.
     Differs(Body),
     /// The entries before it do not make a request.
     Missing,
@@ -41,15 +42,7 @@ pub enum Outcome {
 impl Rebuilt {
     /// Whether the bytes are the ones that were sent.
     pub fn is_equal(&self) -> bool {
-        matches!(self.outcome, Outcome::Equal(_))
-    }
-
-    /// The body as it is built now.
-    pub fn body(&self) -> Option<&Body> {
-        match &self.outcome {
-            Outcome::Equal(body) | Outcome::Differs(body) => Some(body),
-            Outcome::Missing | Outcome::Renderer(_) => None,
-        }
+        matches!(self.outcome, Outcome::Equal)
     }
 }
 
@@ -95,10 +88,12 @@ fn rebuild(view: &View, entry: &Entry) -> Option<Rebuilt> {
         return None;
     };
     let outcome = if request.renderer == RENDERER {
-        match view.body(&request.purpose) {
-            Some(body) if body.digest() == request.body => Outcome::Equal(body),
-            Some(body) => Outcome::Differs(body),
-            None => Outcome::Missing,
+        let built = view.body_digest(&request.purpose);
+        if built == Some(request.body) {
+            Outcome::Equal
+        } else {
+            let body = view.body(&request.purpose);
+            body.map_or(Outcome::Missing, Outcome::Differs)
         }
     } else {
         Outcome::Renderer(request.renderer)

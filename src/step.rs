@@ -164,7 +164,7 @@ fn again(view: &View, asked: &Asked) -> Option<Step> {
     let Event::Request(request) = &entry.event else {
         return None;
     };
-    let same = view.body(&asked.purpose)?.digest() == request.body;
+    let same = view.body_digest(&asked.purpose)? == request.body;
     let (purpose, again) = (asked.purpose.clone(), Some(asked.request));
     same.then_some(Step::Ask(Ask {
         purpose,

@@ -32,7 +32,7 @@ pub(super) fn when_it_ends(recorder: &Recorder, since: EntryId) {
             && entry.id >= since
             && request.renderer == RENDERER
         {
-            let built = view.body(&request.purpose).map(|body| body.digest());
+            let built = view.body_digest(&request.purpose);
             debug_assert_eq!(
                 built,
                 Some(request.body),

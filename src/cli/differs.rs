@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::explain::{self, Blamed, Kind, Moment, Sent};
 use undertext::id::EntryId;
-use undertext::replay::Rebuilt;
+use undertext::replay::{Outcome, Rebuilt};
 use undertext::transcript::Purpose;
 use undertext::view::View;
 
@@ -43,7 +43,10 @@ pub(crate) struct Differs {
 
 /// What can be known; `None` if it is built as it was sent, or not at all.
 pub(crate) fn differs(view: &View, rebuilt: &Rebuilt, equal: Option<EntryId>) -> Option<Differs> {
-    let built = rebuilt.body()?.bytes.len() as u64;
+    let Outcome::Differs(body) = &rebuilt.outcome else {
+        return None;
+    };
+    let built = body.bytes.len() as u64;
     let mut differs = Differs {
         request: rebuilt.request,
         recorded: rebuilt.recorded.bytes,
@@ -55,9 +58,6 @@ pub(crate) fn differs(view: &View, rebuilt: &Rebuilt, equal: Option<EntryId>) ->
     };
     let is_round = matches!(rebuilt.purpose, Purpose::Round | Purpose::Repair { .. });
     let moment = |request| Moment::of(view.transcript(), request);
-    if rebuilt.is_equal() {
-        return None;
-    }
     if let Some(before) = equal.filter(|_| is_round).and_then(moment)
         && let Some(now) = moment(rebuilt.request)
         && let Some(compared) = explain::compare(&before, &now)

@@ -222,7 +222,7 @@ fn compacted(view: &View, at: Option<&Place>, now: At, page: &mut Page<'_>) -> R
     let body = match at.filter(|at| !is_end(at)) {
         None => view.body(&Purpose::Round),
         Some(at) => {
-            let (body, but) = sent::body(sent::rebuild(view, at.request(view, now)?)?)?;
+            let (body, but) = sent::body(view, at.request(view, now)?)?;
             if let Some(but) = but {
                 page.term
                     .say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;

@@ -33,7 +33,7 @@ pub(crate) fn replay(
     }
     if let Some(at) = &args.at {
         let request = at.request(view, Clock::System.now())?;
-        let (body, but) = sent::body(sent::rebuild(view, request)?)?;
+        let (body, but) = sent::body(view, request)?;
         term.write(&body.bytes)?;
         if let Some(but) = but {
             term.say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
@@ -110,7 +110,7 @@ impl Count {
 /// Why a rebuilt request is not as it was sent.
 fn difference(rebuilt: &Rebuilt) -> Option<String> {
     match &rebuilt.outcome {
-        Outcome::Equal(_) => None,
+        Outcome::Equal => None,
         Outcome::Differs(_) => Some("other bytes than were sent".to_owned()),
         Outcome::Missing => Some("entries before it are missing".to_owned()),
         Outcome::Renderer(other) => Some(format!(

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use undertext::explain::Moment;
 use undertext::id::EntryId;
-use undertext::replay::{Outcome, Rebuilt, Replay};
 use undertext::view::View;
-use undertext::wire::Body;
+use undertext::wire::{Body, RENDERER};
 
 use crate::cli::exit::{Exit, Failure};
 
@@ -20,34 +20,23 @@ pub(crate) struct Sent {
     pub(crate) json: String,
 }
 
-/// A request of this run, built again.
-pub(crate) fn rebuild(view: &View, request: EntryId) -> Result<Rebuilt, Failure> {
-    let entries = view.transcript().entries().iter().cloned();
-    let found = Replay::new(entries).find(|rebuilt| rebuilt.request == request);
-    found.ok_or_else(|| {
-        let text = format!("request e{request} cannot be rebuilt");
-        Failure::new(Exit::Unfinished, anyhow::Error::msg(text))
-    })
-}
-
-/// Its body, and what there is to say against it.
-pub(crate) fn body(rebuilt: Rebuilt) -> Result<(Body, Option<String>), Failure> {
-    let request = rebuilt.request;
+/// The body of a request of this run, and what there is to say against it.
+pub(crate) fn body(view: &View, request: EntryId) -> Result<(Body, Option<String>), Failure> {
     let cannot = |why: String| {
-        let text = format!("request e{request} cannot be rebuilt: {why}");
-        Err(Failure::new(Exit::Unfinished, anyhow::Error::msg(text)))
+        let text = format!("request e{request} cannot be rebuilt{why}");
+        Failure::new(Exit::Unfinished, anyhow::Error::msg(text))
     };
-    match rebuilt.outcome {
-        Outcome::Equal(body) => Ok((body, None)),
-        Outcome::Differs(body) => Ok((
-            body,
-            Some(format!(
-                "request e{request} is not, byte for byte, what was sent"
-            )),
-        )),
-        Outcome::Missing => cannot("entries before it are missing".to_owned()),
-        Outcome::Renderer(other) => cannot(format!("renderer {other} made it")),
+    let moment = Moment::of(view.transcript(), request).ok_or_else(|| cannot(String::new()))?;
+    let recorded = &moment.request;
+    if recorded.renderer != RENDERER {
+        return Err(cannot(format!(": renderer {} made it", recorded.renderer)));
     }
+    let Some(body) = moment.view.body(&recorded.purpose) else {
+        return Err(cannot(": entries before it are missing".to_owned()));
+    };
+    let but = (body.digest() != recorded.body)
+        .then(|| format!("request e{request} is not, byte for byte, what was sent"));
+    Ok((body, but))
 }
 
 /// The messages in a body.

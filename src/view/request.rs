@@ -56,7 +56,7 @@ impl View {
         let (settled, digest) = (self.pieces.bytes(), self.pieces.digest());
         let behind = settled.get(digest.bytes()..).unwrap_or_default();
         Some(BodyDigest {
-            sha256: digest.finish(&[behind, TAIL].concat()),
+            sha256: digest.finish([behind, TAIL]),
             bytes: (settled.len() + TAIL.len()) as u64,
         })
     }
@@ -141,7 +141,7 @@ impl View {
             bytes.extend_from_slice(TAIL);
             let digest = self.pieces.digest();
             let behind = bytes.get(digest.bytes()..).unwrap_or_default();
-            let sha256 = digest.finish(behind);
+            let sha256 = digest.finish([behind]);
             return Some(Body {
                 bytes: bytes.into(),
                 sha256,

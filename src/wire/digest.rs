@@ -26,10 +26,10 @@ impl PrefixDigest {
         new.len()
     }
 
-    /// The digest of the prefix followed by `tail`.
-    pub fn finish(&self, tail: &[u8]) -> Digest {
+    /// The digest of the prefix followed by these bytes.
+    pub fn finish<'a>(&self, behind: impl IntoIterator<Item = &'a [u8]>) -> Digest {
         let mut state = self.state.clone();
-        state.update(tail);
+        behind.into_iter().for_each(|bytes| state.update(bytes));
         Digest(state.finalize().into())
     }
 }
@@ -43,7 +43,7 @@ mod tests {
         let mut digest = PrefixDigest::default();
         assert_eq!(digest.extend(b"ab"), 2);
         assert_eq!(digest.extend(b"abc"), 1);
-        assert_eq!(digest.finish(b"]}"), Digest::of(b"abc]}"));
+        assert_eq!(digest.finish([&b"]"[..], b"}"]), Digest::of(b"abc]}"));
         assert_eq!(digest.bytes(), 3);
     }
 }

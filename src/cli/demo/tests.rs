@@ -16,6 +16,7 @@ use undertext::model::offline::Offline;
 use undertext::record::{Clock, MemoryStorage, Recorder};
 use undertext::replay::Replay;
 use undertext::transcript::{Entry, Event, FORMAT, Reason, Run};
+use undertext::view::View;
 
 use crate::cli::demo::play;
 use crate::cli::demo::report::Report;
@@ -178,9 +179,10 @@ fn calls(entry: &Arc<Entry>) -> Vec<String> {
 /// What `print --view compacted --at rN` prints of each request is what the server received.
 fn as_sent(seed: u64, entries: &[Arc<Entry>], received: &[Vec<u8>]) {
     let mut received = received.iter();
+    let view = View::of(entries.iter().cloned());
     for rebuilt in Replay::new(entries.iter().cloned()) {
         let request = rebuilt.request;
-        let (body, but) = sent::body(rebuilt).unwrap();
+        let (body, but) = sent::body(&view, request).unwrap();
         assert_eq!(but, None, "seed {seed}");
         let printed = sent::messages(&body).unwrap();
         let printed: Vec<Value> = printed
