@@ -142,6 +142,34 @@ impl Reply {
         }
     }
 
+    /// The reply that a response was: [`answers`](Self::answers) undone.
+    pub fn of(response: Response) -> Self {
+        let Response {
+            request: _,
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            usage,
+            extra,
+            model,
+            provider_request,
+            ms: _,
+        } = response;
+        Self {
+            text,
+            reasoning,
+            calls,
+            ending,
+            finish,
+            extra,
+            usage,
+            model,
+            provider_request,
+        }
+    }
+
     /// The response that this reply is to a request.
     pub fn answers(self, request: EntryId, ms: ResponseTime) -> Response {
         let Self {

@@ -160,11 +160,11 @@ impl Model for Player {
             let response = state.summaries.pop_front();
             response.map_or_else(
                 || Delta::Fault(Box::new(none())),
-                |response| Delta::Reply(Box::new(reply(response))),
+                |response| Delta::Reply(Box::new(Reply::of(response))),
             )
         } else {
             match state.next() {
-                Some(response) => Delta::Reply(Box::new(reply(response))),
+                Some(response) => Delta::Reply(Box::new(Reply::of(response))),
                 // The turn ends here, so nobody waits for an answer.
                 None => return stream::pending().boxed(),
             }
@@ -283,33 +283,5 @@ impl State {
                 line,
             });
         }
-    }
-}
-
-/// A recorded response as a model gives it.
-fn reply(response: Response) -> Reply {
-    let Response {
-        request: _,
-        text,
-        reasoning,
-        calls,
-        ending,
-        finish,
-        usage,
-        extra,
-        model,
-        provider_request,
-        ms: _,
-    } = response;
-    Reply {
-        text,
-        reasoning,
-        calls,
-        ending,
-        finish,
-        extra,
-        usage,
-        model,
-        provider_request,
     }
 }
