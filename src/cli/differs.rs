@@ -14,7 +14,7 @@ use undertext::transcript::Purpose;
 use undertext::view::View;
 
 use crate::cli::term::{Look, Term};
-use crate::cli::{amount, named, requests};
+use crate::cli::{amount, named, requests, wrap};
 
 /// The messages named, at most.
 const NAMED: usize = 20;
@@ -82,7 +82,10 @@ impl Differs {
             std::cmp::Ordering::Equal => "as many, but others".to_owned(),
         };
         let (recorded, built) = (amount::of(self.recorded, "byte"), amount::count(self.built));
-        let mut say = |text: String| term.print(&[(Look::Plain, format!("  {text}"))]);
+        let mut say = |text: String| {
+            let line = [(Look::Plain, format!("  {text}"))];
+            wrap::print(&line, 6, term)
+        };
         say(format!("{recorded} were sent, {built} are built: {by}"))?;
         let (Some(equal), Some(proven)) = (self.equal, self.proven) else {
             return say("no request before it proves a part of it".to_owned());

@@ -12,7 +12,7 @@ use undertext::view::{As, View};
 use crate::cli::searched::Match;
 use crate::cli::term::{Look, Term};
 use crate::cli::why::Lived;
-use crate::cli::{amount, brief, entry, named, requests};
+use crate::cli::{amount, brief, entry, named, requests, wrap};
 
 /// The lines of a summary's text that are shown.
 const LINES: usize = 12;
@@ -84,8 +84,11 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
         write!(head, ", {}", amount::of(lived.chars, "char")).ok();
     }
     head += &when(view, id);
-    term.print(&[(Look::Strong, format!("{name}  {head}"))])?;
-    let mut say = |text: String| term.print(&[(Look::Plain, format!("  {text}"))]);
+    wrap::print(&[(Look::Strong, format!("{name}  {head}"))], 4, term)?;
+    let width = term.width();
+    let mut below =
+        |text: String, indent| wrap::print(&[(Look::Plain, format!("  {text}"))], indent, term);
+    let mut say = |text: String| below(text, 4);
     if let Some(matched) = &lived.matched {
         say(format!("says: {}", matched.line))?;
     }
@@ -122,13 +125,14 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
         }
         let mut details = details.into_iter();
         let first = details.next().unwrap_or_default();
-        say(format!("{range:<wide$}  {how:<10}  {first}")
-            .trim_end()
-            .to_owned())?;
+        let first = format!("{range:<wide$}  {how:<10}  {first}");
+        let behind = wide + 16;
+        below(first.trim_end().to_owned(), behind)?;
         for more in details {
-            say(format!("{:wide$}  {:10}  {more}", "", ""))?;
+            below(format!("{:wide$}  {:10}  {more}", "", ""), behind)?;
         }
     }
+    let mut say = |text: String| below(text, 4);
     for read in &life.read {
         let came = match read.summary {
             Some(summary) => format!(" for e{summary}"),
@@ -143,7 +147,12 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
     if remedies.is_empty() {
         return Ok(());
     }
-    say(remedies.join(" · "))
+    let together = remedies.join(" · ");
+    if width.is_some_and(|width| wrap::columns(&together) + 2 > width) {
+        // A line each, so that each can be copied.
+        return remedies.into_iter().try_for_each(say);
+    }
+    say(together)
 }
 
 /// `, round 9`, or the turn that a user entry begins or belongs to.

@@ -5,6 +5,7 @@
 
 pub(crate) mod exit;
 pub(crate) mod term;
+mod wrap;
 pub(crate) mod amount;
 pub(crate) mod brief;
 pub(crate) mod entry;
@@ -96,7 +97,7 @@ const HELP: &str = "\
 Usage: undertext COMMAND [OPTIONS]
 
 Do:
-  run          Give a task to a model and let it work with tools until it is done
+  run          Give a task to a model and let it work until it is done
   demo         Watch a full run without key or network
 
 Look:
@@ -109,7 +110,7 @@ Look:
 
 Change, nothing is ever deleted:
   compact      Hide parts of a run from the model, or sum them up
-  retract      Take back what was compacted, so that it reads again (also called undo)
+  retract      Take back what was compacted: it reads again (also: undo)
   expand       Show one call in full again
   pin          Keep a message, a reply or a result readable
   unpin        Let it be compacted again
@@ -118,7 +119,7 @@ Change, nothing is ever deleted:
 Tune:
   lab          Try compaction policies on recorded runs, without a model
   import       Make runs of what other agents recorded
-  export       Write a run as JSON lines, as a document, or as an ATIF trajectory
+  export       Write a run as JSON lines, a document, or an ATIF trajectory
 
 Set up:
   config       Write, check and show your settings
@@ -130,14 +131,15 @@ Set up:
 Options:
 {options}
 
-Begin with `undertext demo`. `undertext COMMAND --help` says more about a command.
-RUN is the id that `list` shows or a part of it, a path to a transcript, or `last`.
+Begin with `undertext demo`. `undertext COMMAND --help` says more about one.
+RUN is the id that `list` shows or a part of it, a path to a transcript, or
+`last`.
 ";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Give a task to a model and let it work with tools until it is done
+    /// Give a task to a model and let it work until it is done
     Run(Box<RunArgs>),
     /// Watch a full run without key or network
     Demo(DemoArgs),
@@ -156,7 +158,7 @@ pub(crate) enum Command {
     /// Hide parts of a run from the model, or sum them up
     #[command(visible_aliases = ["summarize", "compress"])]
     Compact(Box<CompactArgs>),
-    /// Take back what was compacted, so that it reads again (also called undo)
+    /// Take back what was compacted: it reads again (also: undo)
     #[command(alias = "undo")]
     Retract(RetractArgs),
     /// Show one call in full again
@@ -171,7 +173,7 @@ pub(crate) enum Command {
     Lab(Box<LabArgs>),
     /// Make runs of what other agents recorded
     Import(ImportArgs),
-    /// Write a run as JSON lines, as a document, or as an ATIF trajectory
+    /// Write a run as JSON lines, a document, or an ATIF trajectory
     Export(ExportArgs),
     /// Write, check and show your settings
     Config(ConfigArgs),

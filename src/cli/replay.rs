@@ -17,7 +17,7 @@ use crate::cli::differs::{self, Differs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent};
+use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent, wrap};
 
 /// Replays a run.
 pub(crate) fn replay(
@@ -67,8 +67,8 @@ pub(crate) fn replay(
                 }
             }
             (false, false) => {
-                if let Some(line) = line(view, entry, rebuilt.as_ref()) {
-                    term.print(&line)?;
+                if let Some((line, indent)) = line(view, entry, rebuilt.as_ref()) {
+                    wrap::print(&line, indent, term)?;
                 }
             }
         }
@@ -177,16 +177,19 @@ fn finish(
     } else {
         Look::Bad
     };
-    term.print(&[(look, text)])?;
+    wrap::print(&[(look, text)], 2, term)?;
     if let Some((_, Some(differs))) = first {
         differs.print(&loaded.view, term)?;
     }
     Ok(exit)
 }
 
+/// A line, and the indent behind which it goes on if it is too long.
+type Line = (Vec<(Look, String)>, usize);
+
 /// A request, or what changed how the next one reads, in one line.
-fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Vec<(Look, String)>> {
-    let aside = |text: String| Some(vec![(Look::Faint, format!("      {text}"))]);
+fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Line> {
+    let aside = |text: String| Some((vec![(Look::Faint, format!("      {text}"))], 8));
     match &entry.event {
         Event::Request(request) => {
             let wrong = rebuilt.and_then(difference);
@@ -204,7 +207,7 @@ fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Vec<(Lo
                 ),
             ];
             line.extend(wrong.map(|wrong| (Look::Bad, format!("  {wrong}"))));
-            Some(line)
+            Some((line, 31))
         }
         Event::User(user) if matches!(user.origin, Speaker::Task | Speaker::FollowUp) => {
             let turn = view
@@ -214,10 +217,11 @@ fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Vec<(Lo
                 .position(|turn| *turn == entry.id)?
                 + 1;
             let text = brief::first_line(&user.text, 100);
-            Some(vec![
+            let line = vec![
                 (Look::Strong, format!("{:<6}", format!("t{turn}"))),
                 (Look::Plain, text),
-            ])
+            ];
+            Some((line, 6))
         }
         Event::Overlay(laid) => aside(brief::overlay(entry.id, laid)),
         Event::Retract(retract) => {

@@ -14,7 +14,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::replay::Told;
 use crate::cli::term::{Look, Term};
-use crate::cli::{amount, named};
+use crate::cli::{amount, named, wrap};
 
 /// What is different between two requests.
 pub(crate) fn diff(
@@ -60,10 +60,10 @@ pub(crate) fn blame(
             request.body.bytes,
             request.estimate.tokens,
         );
-        term.print(&[(Look::Strong, head)])?;
+        wrap::print(&[(Look::Strong, head)], 2, term)?;
         let mut named = Vec::new();
         for message in &blamed {
-            term.print(&blamed_line(&moment.view, message, &mut named))?;
+            wrap::print(&blamed_line(&moment.view, message, &mut named), 25, term)?;
         }
         overlays(view, named, term)?;
     }
@@ -162,7 +162,7 @@ fn overlays(view: &View, mut named: Vec<EntryId>, term: &mut Term) -> io::Result
         if let Some(laid) = view.overlay(id) {
             let covers = export::covers(&laid.layer);
             let text = format!("{}, {covers}", named::overlay(view, id));
-            term.print(&[(Look::Faint, text)])?;
+            wrap::print(&[(Look::Faint, text)], 2, term)?;
         }
     }
     Ok(())
@@ -172,7 +172,7 @@ fn print_diff(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()>
     let sides = [told.a, told.b].into_iter();
     for (sent, (messages, size)) in sides.zip(told.messages.into_iter().zip(told.sizes)) {
         let head = head(sent, messages, size.bytes, size.tokens);
-        term.print(&[(Look::Strong, head)])?;
+        wrap::print(&[(Look::Strong, head)], 2, term)?;
     }
     let same = match told.same {
         1 => "1 message is the same in both".to_owned(),
@@ -201,7 +201,7 @@ fn print_diff(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()>
             .into_iter()
             .map(|why| (Look::Plain, format!("   {why}")));
         let line: Vec<_> = [(look, text)].into_iter().chain(line).collect();
-        term.print(&line)?;
+        wrap::print(&line, 16, term)?;
         rest = later;
     }
     overlays(view, named, term)?;
@@ -210,7 +210,7 @@ fn print_diff(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()>
 
 /// Where the two part, and what that costs.
 fn totals(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()> {
-    let mut say = |text: String| term.print(&[(Look::Plain, text)]);
+    let mut say = |text: String| wrap::print(&[(Look::Plain, text)], 2, term);
     let Some(first) = told.first else {
         return say("both are the same, byte for byte".to_owned());
     };

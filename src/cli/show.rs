@@ -15,7 +15,7 @@ use undertext::view::{Estimates, View};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ShowArgs, amount, brief, entry};
+use crate::cli::{Process, ShowArgs, amount, brief, entry, wrap};
 
 /// Everything that is told of a run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -288,10 +288,11 @@ impl Overview {
             let mut name = name;
             for line in text.lines() {
                 let name = std::mem::take(&mut name);
-                term.print(&[
+                let line = [
                     (Look::Faint, format!("  {name:<12}")),
                     (Look::Plain, line.to_owned()),
-                ])?;
+                ];
+                wrap::print(&line, 14, term)?;
             }
             std::io::Result::Ok(())
         };

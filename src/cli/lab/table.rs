@@ -8,9 +8,9 @@ use serde::Serialize;
 use undertext::lab::Outcome;
 use undertext::lab::search::Found;
 
-use crate::cli::amount;
 use crate::cli::exit::Failure;
 use crate::cli::term::{Look, Term};
+use crate::cli::{amount, wrap};
 
 /// What `lab --json` writes.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -237,19 +237,40 @@ fn rows(
         cells.max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let shown = shown(&widths, term.width());
     for (place, (name, row)) in rows.iter().enumerate() {
         if let Some(name) = name {
             term.print(&[(Look::Strong, name.as_str())])?;
             continue;
         }
         let mut line = format!("  {:1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            write!(line, "  {cell:>width$}").ok();
+        for column in shown.iter().copied().filter(|column| *column > 0) {
+            write!(line, "  {:>1$}", row[column], widths[column]).ok();
         }
         let look = if place == 0 { Look::Faint } else { Look::Plain };
         term.print(&[(look, line)])?;
     }
+    let left_out = (0..HEAD.len()).filter(|column| !shown.contains(column));
+    let left_out: Vec<&str> = left_out.map(|column| HEAD[column]).collect();
+    if !left_out.is_empty() {
+        let text = format!("left out, too wide for here: {}", left_out.join(", "));
+        wrap::print(&[(Look::Faint, text)], 2, term)?;
+    }
     Ok(())
+}
+
+/// The columns that fit a line: those that say least are the first to go.
+fn shown(widths: &[usize], room: Option<usize>) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..widths.len()).collect();
+    let Some(room) = room else { return shown };
+    for gone in [&[1][..], &[7], &[8], &[2, 3], &[6]] {
+        let taken: usize = shown.iter().map(|column| widths[*column] + 2).sum();
+        if taken <= room {
+            break;
+        }
+        shown.retain(|column| !gone.contains(column));
+    }
+    shown
 }
 
 /// The columns.

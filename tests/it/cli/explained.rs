@@ -100,7 +100,7 @@ fn entries_that_say_something() {
 
 #[test]
 fn what_is_no_message_says_what_it_is() {
-    let all = ["e2", "e4", "e38", "e56", "e57", "e72"];
+    let all = ["e2", "e4", "e38", "e56", "e72"];
     let all = all.map(|entry| said(&["why", "run.jsonl", entry]));
     insta::assert_snapshot!(all.concat(), @r#"
     e2  setup: offline (chat, profile openai, window 32,000)
@@ -117,26 +117,6 @@ fn what_is_no_message_says_what_it_is() {
     e56  response, 2,836 chars
       it answers e55, which is for no round
       its text is in e57
-    e57  tool: summary of e4–e51, 2,836 chars
-      because: the model asked, focus: the failing test `sh tests/run.sh`, the suspects `lib/v…
-      next request: 10,556 → 5,175 tokens
-      covers: e4–e51, rounds 1 to 10
-      shown again behind it: 34.1, 9.1, the working state
-      | An extract by rules; no LLM wrote it.
-      | 
-      | Task:
-      | > `sh tests/run.sh` fails. Find the bug and mend it. The tests and their data are right: change neither, and nothing that need not be changed.
-      | 
-      | Focus:
-      | the failing test `sh tests/run.sh`, the suspects `lib/voucher.awk`, `lib/main.awk`, `bin/find-article`, `bin/till` and the repairs to try next
-      | 
-      | Test: `sh tests/run.sh`
-      | It failed when it last ran:
-      |     FAIL voucher_value("V-0500", 999)
-      |       expected: 0
-      | … all of it: undertext print 00000001 --at e57
-      r12–      in force
-      undo: undertext retract 00000001 57
     e72  end: finished, 15 rounds, 29 calls, 127,638 tokens in (0 cached), 2,126 out, cost unknown, 27.2 s
       no model reads it
     "#);

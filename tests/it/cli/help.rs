@@ -1,8 +1,9 @@
 //! What a newcomer reads first.
 
-use crate::cli::Place;
+use crate::cli::{Place, ended};
 
-const COMMANDS: [&[&str]; 25] = [
+const COMMANDS: [&[&str]; 28] = [
+    &[],
     &["run"],
     &["demo"],
     &["list"],
@@ -10,12 +11,14 @@ const COMMANDS: [&[&str]; 25] = [
     &["print"],
     &["replay"],
     &["why"],
+    &["page"],
     &["compact"],
     &["retract"],
     &["expand"],
     &["pin"],
     &["unpin"],
     &["fork"],
+    &["lab"],
     &["import"],
     &["export"],
     &["config"],
@@ -37,8 +40,12 @@ fn there_is_one_help_and_it_fits_a_terminal() {
         let long = place.run(&[command, &["--help"]].concat());
         let short = place.run(&[command, &["-h"]].concat());
         assert_eq!((long.code, &long.out), (0, &short.out), "{command:?}");
-        let widest = long.out.lines().map(|line| line.chars().count()).max();
-        assert!(widest <= Some(100), "{command:?}: {widest:?}");
+        let mut narrow = place.command(&[command, &["--help"]].concat());
+        let narrow = ended(narrow.env("COLUMNS", "80").spawn().unwrap());
+        for (help, most) in [(long.out, 100), (narrow.out, 80)] {
+            let widest = help.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(most), "{command:?}: {widest:?}");
+        }
     }
 }
 

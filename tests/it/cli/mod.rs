@@ -4,6 +4,7 @@ mod runs;
 mod shown;
 mod explained;
 mod verified;
+mod narrow;
 mod help;
 mod refused;
 mod ends;
