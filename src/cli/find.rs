@@ -1,10 +1,12 @@
 //! Finding the run that a command is about, and reading it, damaged or not.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use undertext::config::{self, Sections};
-use undertext::record::runs::{self, Loaded};
+use undertext::record::runs::{self, FindError, Loaded};
 use undertext::transcript::FORMAT;
+use undertext::transcript::jsonl::Damage;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
@@ -50,8 +52,8 @@ pub(crate) fn read(
     } else if loaded.run().is_none() {
         warn(format!("{} does not begin with a run", path.display()))?;
     }
-    for damage in &loaded.damage {
-        warn(format!("{} is damaged: {damage}", path.display()))?;
+    if let Some(places) = places(&loaded.damage) {
+        warn(format!("{} is damaged: {places}", path.display()))?;
     }
     if let Some(torn) = loaded.torn {
         warn(format!(
@@ -63,10 +65,22 @@ pub(crate) fn read(
     Ok(Found { path, loaded })
 }
 
+/// Where a transcript is damaged, in a line: the first places, and how many more there are.
+pub(crate) fn places(damage: &[Damage]) -> Option<String> {
+    const SHOWN: usize = 2;
+    let shown: Vec<String> = damage.iter().take(SHOWN).map(Damage::to_string).collect();
+    let shown = shown.join("; ");
+    match damage.len().saturating_sub(SHOWN) as u64 {
+        _ if damage.is_empty() => None,
+        0 => Some(shown),
+        more => Some(format!("{shown} (and {} more)", amount::of(more, "place"))),
+    }
+}
+
 /// The transcript that a text names; `last` is the newest run of this workspace.
 pub(crate) fn path(text: &str, dir: &Path, process: &Process) -> Result<PathBuf, Failure> {
     if text != LAST {
-        return Ok(runs::find(dir, text)?);
+        return runs::find(dir, text).map_err(|error| not_found(error, process));
     }
     let current = process.directory.as_ref().ok();
     let Some(workspace) = current.and_then(|current| current.canonicalize().ok()) else {
@@ -77,12 +91,35 @@ pub(crate) fn path(text: &str, dir: &Path, process: &Process) -> Result<PathBuf,
 
 /// The transcript of the newest run of a workspace.
 pub(crate) fn newest(dir: &Path, workspace: &Path) -> Result<PathBuf, Failure> {
-    match runs::newest(dir, &workspace.to_string_lossy())? {
-        Some(run) => Ok(run.path),
-        None => Err(Failure::usage(format!(
-            "no run of {} in {}; `undertext list` shows all runs",
-            workspace.display(),
-            dir.display()
-        ))),
+    if let Some(run) = runs::newest(dir, &workspace.to_string_lossy())? {
+        return Ok(run.path);
     }
+    let mut text = format!("no run of {} in {}", workspace.display(), dir.display());
+    // After a demo, or in another directory, it is most often the newest one that is meant.
+    if let Some(newest) = runs::list(dir)?.first() {
+        let run = newest.run();
+        let of = run.map(|run| run.workspace).filter(|it| !it.is_empty());
+        let of = of.map_or_else(String::new, |of| format!(", of {of}"));
+        let name = newest.id.short();
+        write!(text, "; the newest run there is {name}{of}: name it").ok();
+        write!(text, ", as in `undertext show {name}`").ok();
+    }
+    text += "; `undertext list` shows all runs";
+    Err(Failure::usage(text))
+}
+
+/// Why a text names no run: what is there may be something that no run is read from.
+fn not_found(error: FindError, process: &Process) -> Failure {
+    let FindError::NoRunId { text } = &error else {
+        return error.into();
+    };
+    let is_there = process.here(Path::new(text)).exists();
+    if text == "-" || is_there && text.contains('/') {
+        let what = if text == "-" { "standard input" } else { text };
+        return Failure::usage(format!(
+            "no run is read from {what}: it is read more than once, from a plain file whose name ends \
+             in .jsonl"
+        ));
+    }
+    error.into()
 }

@@ -130,13 +130,15 @@ fn finish(
     } = count;
     let loaded = &found.loaded;
     let damaged = !loaded.damage.is_empty();
-    let exit = match &first {
+    let verdict = match &first {
         _ if damaged => Exit::Transcript,
         Some(_) => Exit::Unfinished,
         // A run that goes on has a last line that is being written.
         None if args.verify && loaded.torn.is_some() => Exit::Unfinished,
         None => Exit::Done,
     };
+    // Who only looks is told, and no more.
+    let exit = if args.verify { verdict } else { Exit::Done };
     if args.json {
         let (first, differs) = first.unzip();
         let last = Told::Replayed {
@@ -158,11 +160,8 @@ fn finish(
         None => rebuilt,
         Some((first, _)) => format!("{rebuilt}; the first that is not: {first}"),
     };
-    if let Some(damage) = loaded.damage.first() {
-        write!(text, "; the transcript is damaged, {damage}").ok();
-        if let Some(more) = loaded.damage.len().checked_sub(2) {
-            write!(text, " (and {} more)", amount::of(more as u64 + 1, "place")).ok();
-        }
+    if let Some(places) = find::places(&loaded.damage) {
+        write!(text, "; the transcript is damaged, {places}").ok();
     }
     if let Some(torn) = loaded.torn {
         let (bytes, offset) = (amount::of(torn.bytes, "byte"), amount::count(torn.offset));
@@ -172,7 +171,7 @@ fn finish(
         )
         .ok();
     }
-    let look = if exit == Exit::Done {
+    let look = if verdict == Exit::Done {
         Look::Strong
     } else {
         Look::Bad

@@ -155,8 +155,8 @@ fn transcript(place: &Place) -> Result<Held, Failure> {
             "{name} has format {format}, which this version does not know"
         ));
     }
-    let damage = loaded.damage.iter();
-    warnings.extend(damage.map(|damage| format!("{name} is damaged: {damage}")));
+    let damage = find::places(&loaded.damage);
+    warnings.extend(damage.map(|places| format!("{name} is damaged: {places}")));
     let entries = loaded.view.transcript().entries().to_vec();
     Ok(Held {
         sources: vec![Source::new(name, entries)],

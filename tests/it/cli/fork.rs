@@ -210,8 +210,7 @@ fn a_damaged_run_is_forked_before_the_damage() {
     let told = told(&place, &["fork 7c31d0f2", "fork 7c31d0f2 --at r3"]);
     insta::assert_snapshot!(told, @"
     $ fork 7c31d0f2
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 17: checksum does not match
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 18: entry 17 is missing
+    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 17: checksum does not match; line 18: entry 17 is missing
     undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged before e26: line 17: checksum does not match
 
     exit 6
@@ -221,8 +220,7 @@ fn a_damaged_run_is_forked_before_the_damage() {
       forked from      7c31d0f2 at e13, after 3 rounds
       next request     2,209 tokens, 36 % of 6,000
       to go on         undertext run --resume RUN
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 17: checksum does not match
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 18: entry 17 is missing
+    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 17: checksum does not match; line 18: entry 17 is missing
     ");
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }

@@ -4,6 +4,7 @@ mod runs;
 mod shown;
 mod explained;
 mod verified;
+mod damaged;
 mod narrow;
 mod help;
 mod refused;

@@ -117,9 +117,8 @@ fn a_transcript_that_cannot_be_trusted_is_left_alone() {
     undertext: /link.jsonl is a symbolic link, not a plain file
     undertext: /newer.jsonl has format 2, this version knows formats up to 1
     undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
-    warning: /damaged.jsonl is damaged: line 7: checksum does not match
-    warning: /damaged.jsonl is damaged: line 8: entry 7 is missing
-    1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent; the transcript is damaged, line 7: checksum does not match (and 1 place more)
+    warning: /damaged.jsonl is damaged: line 7: checksum does not match; line 8: entry 7 is missing
+    1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent; the transcript is damaged, line 7: checksum does not match; line 8: entry 7 is missing
       13,100 bytes were sent, 13,116 are built: 16 more
       bytes 0 to 12,698 are those of r1, which is equal
       the difference lies in what is new since r1:

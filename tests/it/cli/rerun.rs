@@ -228,8 +228,7 @@ fn what_cannot_be_played_is_said() {
     exit 2
     undertext: workspace / is the whole file system; name a project's directory with -C
     exit 2
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 3: checksum does not match
-    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 4: entry 3 is missing
+    warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 3: checksum does not match; line 4: entry 3 is missing
     undertext: a damaged run cannot be played; `undertext fork --at` makes a sound run of what lies before the damage
     exit 6
     undertext: the run's workspace /home/w is not here; --workspace names a directory to begin with a copy of
