@@ -57,7 +57,12 @@ pub(crate) fn parts(entry: &Entry) -> (String, Vec<String>) {
 fn event(id: EntryId, event: &Event) -> (String, Vec<String>) {
     match event {
         Event::Run(run) => {
-            let mut head = format!("run {} in {}, {}", run.run, run.workspace, run.generator);
+            let mut head = format!("run {}", run.run);
+            // A recording of another agent may not say where it worked.
+            if !run.workspace.is_empty() {
+                write!(head, " in {}", run.workspace).ok();
+            }
+            write!(head, ", {}", run.generator).ok();
             if let Some(parent) = &run.parent {
                 write!(
                     head,

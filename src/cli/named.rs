@@ -7,7 +7,7 @@ use undertext::exchange::{Response, ToolCall};
 use undertext::export;
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Layer, Origin, Overlay};
-use undertext::transcript::{Event, Speaker};
+use undertext::transcript::{Event, Note, Speaker};
 use undertext::view::{As, Change, Content, Source, View};
 
 use crate::cli::{amount, brief, entry};
@@ -91,6 +91,21 @@ pub(crate) fn tools(reply: &Response) -> String {
         times => format!("{name} ×{times}"),
     });
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// What a person should know of a note. What an import remarks warns of nothing.
+pub(crate) fn note(view: &View, note: &Note) -> String {
+    let first = view.transcript().entries().first().map(|it| &it.event);
+    let is_imported = matches!(first, Some(Event::Run(run)) if run.imported.is_some());
+    match note {
+        Note::Warning { text } if is_imported => text.clone(),
+        Note::Warning { .. }
+        | Note::Torn(_)
+        | Note::Damage { .. }
+        | Note::SummaryFailed { .. }
+        | Note::Hook(_)
+        | Note::Check(_) => brief::note(note),
+    }
 }
 
 /// What a message of a request is, by its source.

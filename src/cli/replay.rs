@@ -232,7 +232,7 @@ fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Line> {
             aside(format!("retract e{}: {}", entry.id, overlays.join(" ")))
         }
         Event::Fault(fault) => aside(brief::fault(entry.id, fault)),
-        Event::Note(note) => aside(brief::note(note)),
+        Event::Note(note) => aside(named::note(view, note)),
         Event::End(end) => aside(format!("end e{}: {}", entry.id, end.reason.word())),
         Event::Run(_)
         | Event::Setup(_)

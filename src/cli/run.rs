@@ -75,7 +75,9 @@ async fn go(
     let (mut recorder, first) = match taken_up {
         Some(recorder) => {
             let before = began_in(recorder.view());
-            if before != workspace {
+            if before.as_os_str().is_empty() {
+                remarks.push("nothing says in which workspace the run began".to_owned());
+            } else if before != workspace {
                 remarks.push(format!(
                     "the run began in another workspace, {}",
                     before.display()

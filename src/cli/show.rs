@@ -1,6 +1,7 @@
 //! `show`: one run at a glance.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +16,10 @@ use undertext::view::{Estimates, View};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, ShowArgs, amount, brief, entry, wrap};
+use crate::cli::{Process, ShowArgs, amount, brief, entry, named, wrap};
+
+/// The places of damage that are shown.
+const DAMAGE: usize = 20;
 
 /// Everything that is told of a run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,6 +35,9 @@ pub(crate) struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Import>,
     began: At,
+    /// Whether entries have times of their own.
+    #[serde(skip)]
+    timed: bool,
     task: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Model>,
@@ -129,6 +136,7 @@ fn overview(found: &Found) -> Overview {
             .entries()
             .first()
             .map_or_else(At::default, |first| first.at),
+        timed: timed(found),
         task: String::new(),
         model: view.wire().map(|wire| Model {
             name: wire.models.main.name.clone(),
@@ -170,7 +178,7 @@ fn overview(found: &Found) -> Overview {
             Event::Note(note) => {
                 overview
                     .notes
-                    .push(format!("e{}: {}", entry.id, brief::note(note)));
+                    .push(format!("e{}: {}", entry.id, named::note(view, note)));
             }
             Event::End(end) => overview.totals.ms += end.totals.ms,
             Event::User(_)
@@ -202,6 +210,14 @@ fn overview(found: &Found) -> Overview {
         }
     }
     overview
+}
+
+/// Whether entries have times of their own: what another agent recorded may have none.
+fn timed(found: &Found) -> bool {
+    let is_imported = found.loaded.run().is_some_and(|run| run.imported.is_some());
+    let entries = found.loaded.view.transcript().entries();
+    let times = entries.first().zip(entries.last());
+    !is_imported || times.is_some_and(|(first, last)| first.at != last.at)
 }
 
 fn laid(id: EntryId, overlay: &Overlay, stands: bool) -> Laid {
@@ -237,6 +253,11 @@ fn regret(view: &View) -> Option<Regret> {
     })
 }
 
+/// Whether most estimates are of any use.
+fn is_near(estimates: &Estimates) -> bool {
+    estimates.median_permille < 500
+}
+
 /// How far estimates were off, in words.
 fn estimate_error(estimates: &Estimates, rule: &str) -> String {
     let Estimates {
@@ -259,8 +280,13 @@ fn estimate_error(estimates: &Estimates, rule: &str) -> String {
     } else {
         format!(", {refused}")
     };
+    let near = if is_near(estimates) {
+        "within"
+    } else {
+        "off by"
+    };
     format!(
-        "within {} % of what the provider counted (worst {} %, {}; {rule}){refused}",
+        "{near} {} % of what the provider counted (worst {} %, {}; {rule}){refused}",
         percent(median_permille),
         percent(worst_permille),
         amount::of(rounds, "round")
@@ -320,17 +346,22 @@ impl Overview {
             )?;
         }
         let ago = amount::ago(now.ms_since(self.began));
-        row(
-            "began",
-            &format!("{}, {ago}, by {}", self.began, self.generator),
-        )?;
+        let mut began = format!("{}, {ago}, by {}", self.began, self.generator);
+        if !self.timed {
+            began += "; entries have no times of their own, so this may be when it was imported";
+        }
+        row("began", &began)?;
         if let Some(import) = &self.imported {
             row("imported", &format!("from {}", import.file))?;
         }
         row("work", &self.work())?;
         row("tokens", &self.tokens())?;
         if let Some(estimates) = &self.estimates {
-            row("estimate", &estimate_error(estimates, &self.rule))?;
+            let mut text = estimate_error(estimates, &self.rule);
+            if self.imported.is_some() && !is_near(estimates) {
+                text += "; the recording may not hold all that was sent";
+            }
+            row("estimate", &text)?;
         }
         row(
             "context",
@@ -348,7 +379,13 @@ impl Overview {
             .collect();
         row("faults", &faults.join(", "))?;
         row("notes", &self.notes.join("\n"))?;
-        row("damage", &self.damage.join("\n"))?;
+        let (shown, more) = self.damage.split_at(self.damage.len().min(DAMAGE));
+        let mut damage = shown.join("\n");
+        if !more.is_empty() {
+            let more = amount::of(more.len() as u64, "place");
+            write!(damage, "\nand {more} more").ok();
+        }
+        row("damage", &damage)?;
         if let Some(end) = &self.end {
             row("end", end.text.trim())?;
         }
@@ -356,14 +393,17 @@ impl Overview {
     }
 
     fn work(&self) -> String {
-        format!(
-            "{}, {}, {}, {} in {}",
+        let mut work = format!(
+            "{}, {}, {}, {}",
             amount::of(self.turns as u64, "turn"),
             amount::of(self.totals.rounds, "round"),
             amount::of(self.totals.requests, "request"),
             amount::of(self.totals.calls, "call"),
-            amount::time(self.totals.ms)
-        )
+        );
+        if self.timed {
+            write!(work, " in {}", amount::time(self.totals.ms)).ok();
+        }
+        work
     }
 
     fn tokens(&self) -> String {
