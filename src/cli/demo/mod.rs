@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Finished, Progress, Task};
 use undertext::config::{self, Sections, Settings};
 use undertext::hands;
-use undertext::id::RunId;
+use undertext::id::{EntryId, RunId};
 use undertext::model::offline::Offline;
 use undertext::record::{Clock, Durability, FileStorage, Recorder};
 use undertext::setup::{Policy, Setup};
 use undertext::transcript::{At, FORMAT, Reason, Run};
-use undertext::view::Sizes;
+use undertext::view::{Sizes, Source, View};
 
 use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
@@ -86,8 +86,8 @@ pub(crate) fn run(
         };
         let site = site.map_err(unfinished)?;
         let stage = Stage::new(args, process, &settings, site)?;
-        let exit = stage.play(policy, &mut signals, term).await?;
-        stage.strike(args, program, term)?;
+        let (exit, asked) = stage.play(policy, &mut signals, term).await?;
+        stage.strike(args, program, asked, term)?;
         Ok(exit)
     });
     // Whatever did not end in time.
@@ -135,13 +135,14 @@ impl Stage {
         })
     }
 
-    /// Runs the agent, telling what happens, and holds the result against what was promised.
+    /// Runs the agent, telling what happens, and holds the result against what was promised. Names an
+    /// entry whose life is worth looking at.
     async fn play(
         &self,
         policy: Policy,
         signals: &mut Signals,
         term: &mut Term,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<(Exit, EntryId), Failure> {
         let served = Offline::serve().await.map_err(|error| {
             unfinished(anyhow::Error::new(error).context("cannot serve the offline model"))
         })?;
@@ -152,7 +153,8 @@ impl Stage {
         let (finished, stopped) = watched(&agent, &mut recorder, signals, term).await?;
         let finished = finished.map_err(|error| Failure::new(Exit::Transcript, error))?;
         drop(agent);
-        self.ending(&finished, &recorder, stopped, term).await
+        let exit = self.ending(&finished, &recorder, stopped, term).await?;
+        Ok((exit, covered(recorder.view())))
     }
 
     fn recorder(&self) -> Result<Recorder, Failure> {
@@ -265,7 +267,13 @@ impl Stage {
     }
 
     /// Puts away what is not kept, and says where the rest is.
-    fn strike(self, args: &DemoArgs, program: &str, term: &mut Term) -> Result<(), Failure> {
+    fn strike(
+        self,
+        args: &DemoArgs,
+        program: &str,
+        asked: EntryId,
+        term: &mut Term,
+    ) -> Result<(), Failure> {
         let name = format!("{}.jsonl", self.run);
         say(term, Look::Plain, "")?;
         if let Some(file) = &args.golden {
@@ -288,10 +296,13 @@ impl Stage {
             Some(dir) => format!(" --transcripts {}", dir.display()),
             None => String::new(),
         };
+        let life = format!("life of e{asked}");
         for (name, command) in [
             ("at a glance", format!("show {run}")),
             ("as it reads", format!("print {run} --view compacted")),
             ("prove it", format!("replay {run} --verify")),
+            (&life, format!("why {run} e{asked}")),
+            ("in a browser", format!("page {run}")),
         ] {
             // On one line, however long: it is there to be copied.
             let command = format!("{program} {command}{dir}");
@@ -299,6 +310,18 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// The first result that does not read in full any more, or else the task.
+fn covered(view: &View) -> EntryId {
+    let mut entries = view.transcript().entries().iter();
+    let covered = entries.find(|entry| {
+        let result = view.result(entry.id);
+        let reads = result.map(|result| view.stands_as(Source::Result(result.call)));
+        reads.is_some_and(|reads| reads.overlay().is_some())
+    });
+    let task = view.working().task.unwrap_or(EntryId(1));
+    covered.map_or(task, |entry| entry.id)
 }
 
 /// The signals to end.
