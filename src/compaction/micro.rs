@@ -1,14 +1,15 @@
 //! Old tool results are put away, and old arguments of tools that let theirs go, rarely and deeply.
 //!
-//! Each pass moves the prefix that the provider has cached, so it waits until it frees enough, or
-//! until the cache is cold anyway. As the first stage of an automatic pass it takes any gain.
+//! Each pass moves the prefix that the provider has cached, so it waits until it frees enough, in
+//! tokens and beside what is then read afresh, or until the cache is cold anyway. As the first stage of
+//! an automatic pass it takes any gain.
 
 use crate::compaction::{Draft, Pass};
 use crate::id::CallId;
 use crate::meter::Chars;
 use crate::overlay::{Form, Layer, Origin, Size, Stub};
 use crate::transcript::At;
-use crate::view::{Candidate, Parts, View};
+use crate::view::{Candidate, Parts, Sizes, View};
 
 /// What micro-compaction sees when it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +62,20 @@ pub fn look(view: &View, now: At) -> Option<Look> {
     });
     let rule = view.policy()?.compaction.estimate;
     let asked = view.ledger().round_asked;
+    let tokens = |chars: Chars| chars.estimate(rule, view.factor()).tokens;
+    let gain = tokens(saves);
+    let mut needed = micro.min_gain_tokens.min(sizes.trigger / 10);
+    // Who never waits does not wait for this either, and what frees too little need not be measured.
+    if (1..=gain).contains(&needed)
+        && let Some((first, _)) = sent(view).next()
+    {
+        let behind = tokens(view.chars_from(first.response) - saves);
+        needed = needed.max(Sizes::part_of(behind, micro.min_gain_ratio));
+    }
     micro.enabled.then(|| Look {
         candidates: sent(view).count(),
-        gain: saves.estimate(rule, view.factor()).tokens,
-        needed: micro.min_gain_tokens.min(sizes.trigger / 10),
+        gain,
+        needed,
         cold: asked.is_some_and(|(_, at)| now.ms_since(at) >= micro.cold_after_ms),
     })
 }

@@ -42,7 +42,7 @@ pub use settings::{
 pub use tools::{ToolFile, tools, tools_dir};
 pub use value::{
     CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
-    Temperature, Usd, ValueError,
+    Temperature, Times, Usd, ValueError,
 };
 pub use wrong::Wrong;
 

@@ -14,7 +14,7 @@ use crate::config::given::{Given, Stated};
 use crate::config::profiles::ProfileSection;
 use crate::config::value::{
     CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
-    Temperature, Usd,
+    Temperature, Times, Usd,
 };
 use crate::setup::{Api, EstimateRule, OnFailure};
 
@@ -271,8 +271,10 @@ section! {
         min_chars: u64,
         /// Whether the arguments of old calls go as well, where the tool lets its requests be stripped.
         arguments: bool,
-        /// A pass waits until it frees this many tokens; 0: it never waits.
+        /// A pass waits until it frees this many tokens, and …; 0: it never waits.
         min_gain_tokens: u64,
+        /// … so many times what stands behind the first message that it changes, which is then read afresh.
+        min_gain_ratio: Times,
         /// After this pause the provider's cache is taken to be gone, and a pass need not wait.
         cold_after: Duration,
         /// Tools whose calls stay; a list of yours takes this one's place.

@@ -404,6 +404,10 @@ fn put_compaction(section: CompactionSection, compaction: &mut Compaction) {
     micro.keep_recent.put(&mut target.keep_recent);
     micro.min_chars.put(&mut target.min_chars);
     micro.min_gain_tokens.put(&mut target.min_gain_tokens);
+    micro
+        .min_gain_ratio
+        .map(|r| r.0)
+        .put(&mut target.min_gain_ratio);
     let cold_after = micro.cold_after.map(|time| time.0);
     cold_after.put(&mut target.cold_after_ms);
     micro.exempt.put(&mut target.exempt);

@@ -62,6 +62,9 @@ pub enum ValueError {
     /// No time at all where some must pass.
     #[error("`{0}` is no time at all; it must be longer")]
     NoTime(String),
+    /// Not a number that says how many times as much.
+    #[error("{0} is not a number from 0")]
+    Times(f64),
     /// Not a temperature.
     #[error("{0} is no temperature, such as 0 or 0.7")]
     Temperature(f64),
@@ -172,6 +175,23 @@ impl<'de> Deserialize<'de> for Ratio {
 }
 
 schema!(Ratio: {"type": "number", "minimum": 0, "maximum": 1});
+
+/// How many times as much: a number that is neither negative nor infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Times(pub f64);
+
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        if number.is_finite() && number >= 0.0 {
+            Ok(Self(number))
+        } else {
+            Err(de::Error::custom(ValueError::Times(number)))
+        }
+    }
+}
+
+schema!(Times: {"type": "number", "minimum": 0});
 
 /// A sampling temperature: a number that is neither negative nor infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -27,7 +27,7 @@ struct Knob {
     clippy::cast_precision_loss,
     reason = "the values are the small whole numbers that stand here"
 )]
-const KNOBS: [Knob; 7] = [
+const KNOBS: [Knob; 8] = [
     Knob {
         key: ("micro", "keep_recent"),
         values: &[2.0, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0],
@@ -47,14 +47,22 @@ const KNOBS: [Knob; 7] = [
         put: |policy, value| policy.micro.min_gain_tokens = value as u64,
     },
     Knob {
+        key: ("micro", "min_gain_ratio"),
+        values: &[0.0, 0.5, 1.0, 1.5, 2.0, 3.0],
+        get: |policy| policy.micro.min_gain_ratio,
+        put: |policy, value| policy.micro.min_gain_ratio = value,
+    },
+    Knob {
         key: ("auto", "token_threshold"),
-        values: &[30_000.0, 45_000.0, 60_000.0, 80_000.0, 120_000.0, 204_800.0],
+        values: &[
+            30_000.0, 45_000.0, 60_000.0, 80_000.0, 110_000.0, 150_000.0, 204_800.0,
+        ],
         get: |policy| policy.auto.token_threshold as f64,
         put: |policy, value| policy.auto.token_threshold = value as u64,
     },
     Knob {
         key: ("auto", "target_ratio"),
-        values: &[0.2, 0.35, 0.5, 0.65],
+        values: &[0.2, 0.3, 0.4, 0.5, 0.65],
         get: |policy| policy.auto.target_ratio,
         put: |policy, value| policy.auto.target_ratio = value,
     },
@@ -74,9 +82,9 @@ const KNOBS: [Knob; 7] = [
 
 /// What the grid goes through: the settings that matter most, each at a few values.
 const GRID: [(usize, &[f64]); 3] = [
-    (0, &[3.0, 10.0, 20.0]),
-    (2, &[4000.0, 10_000.0, 20_000.0]),
-    (3, &[45_000.0, 80_000.0, 204_800.0]),
+    (0, &[3.0, 8.0, 15.0]),
+    (3, &[0.0, 1.0, 2.0]),
+    (4, &[45_000.0, 80_000.0, 110_000.0]),
 ];
 
 /// What a search came to.

@@ -197,7 +197,7 @@ pub enum EstimateRule {
 }
 
 /// When old tool results are replaced by stubs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Micro {
     /// Whether it is done at all.
@@ -208,6 +208,10 @@ pub struct Micro {
     pub min_chars: u64,
     /// A pass waits until it frees this many tokens.
     pub min_gain_tokens: u64,
+    /// … and so many times what stands behind the first message that it changes, which is read afresh
+    /// once. Absent: it does not wait for that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_gain_ratio: f64,
     /// After this pause the provider's cache is taken to be gone, and any gain will do.
     pub cold_after_ms: u64,
     /// Tools whose calls are never touched.
@@ -230,14 +234,20 @@ impl Default for Micro {
         ];
         Self {
             enabled: true,
-            keep_recent: 10,
+            keep_recent: 8,
             min_chars: 800,
             min_gain_tokens: 10_000,
+            min_gain_ratio: 1.5,
             cold_after_ms: 300_000,
             exempt: exempt.map(str::to_owned).into(),
             arguments: true,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(part: &f64) -> bool {
+    *part == 0.0
 }
 
 /// When and how far the context is compacted by itself.
@@ -267,9 +277,9 @@ impl Default for Auto {
     fn default() -> Self {
         Self {
             enabled: true,
-            token_threshold: 204_800,
+            token_threshold: 110_000,
             trigger_ratio: 0.75,
-            target_ratio: 0.5,
+            target_ratio: 0.4,
             tail_ratio: 0.25,
             bands_ratio: 0.2,
             min_rounds: 5,

@@ -86,6 +86,11 @@ impl Sizes {
         part(self.trigger, ratio)
     }
 
+    /// A fraction of so many tokens.
+    pub fn part_of(tokens: u64, ratio: f64) -> u64 {
+        part(tokens, ratio)
+    }
+
     /// Tokens as narrow characters.
     pub fn as_chars(&self, tokens: u64) -> u64 {
         meter::room(tokens, self.factor)
@@ -222,19 +227,19 @@ mod tests {
         let known = sizes(Some(200_000), None);
         assert_eq!(
             (known.output, known.fits, known.trigger),
-            (25_000, 171_000, 150_000)
+            (25_000, 171_000, 110_000)
         );
         assert_eq!(
             (known.room, known.target, known.tail),
-            (149_000, 75_500, 37_250)
+            (109_000, 44_600, 27_250)
         );
-        assert_eq!((known.bands, known.summary), (29_800, 14_900));
+        assert_eq!((known.bands, known.summary), (21_800, 10_900));
         assert_eq!(sizes(Some(200_000), Some(4000)).fits, 192_000);
         assert_eq!(sizes(Some(200_000), Some(90_000)).output, 25_000);
         let unknown = sizes(None, None);
         assert_eq!(
             (unknown.output, unknown.fits, unknown.trigger),
-            (8192, 204_800, 204_800)
+            (8192, 110_000, 110_000)
         );
     }
 }

@@ -57,6 +57,7 @@ fn stage_of(window: u64) -> Draft {
         "/w",
     )));
     let mut setup = scene::setup(window, Policy::default());
+    setup.policy.compaction.auto.target_ratio = 0.5;
     setup.wire.tools = vec![
         spec("Read", (Keep, Strip), true),
         spec("Edit", (Strip, Strip), false),

@@ -16,6 +16,7 @@ use crate::scene;
 
 fn policy() -> Policy {
     let mut policy = Policy::default();
+    policy.compaction.auto.target_ratio = 0.5;
     policy.compaction.micro.enabled = false;
     policy.compaction.auto.min_rounds = 0;
     policy

@@ -164,6 +164,36 @@ fn as_many_results_as_are_kept_all_stay() {
     assert_eq!(equals_the_literal_rule(&record(3, rounds(6)), 3), 3);
 }
 
+/// A pass waits until what it frees is so many times what is read afresh for it.
+#[test]
+fn what_a_pass_frees_is_large_beside_what_is_read_afresh() {
+    let rounds = || (0..12).map(|_| vec![show(2000)]).collect::<Vec<_>>();
+    let passes = |ratio: u32| {
+        let mut policy = policy(2);
+        policy.compaction.micro.min_gain_tokens = 1;
+        policy.compaction.micro.min_gain_ratio = f64::from(ratio) / 10.0;
+        let entries = scene::entries(&record_under(policy, rounds()));
+        let mut view = View::default();
+        let mut passes = 0_u32;
+        for entry in entries {
+            let before = view.settled().to_vec();
+            let lays = matches!(entry.event, Event::Overlay(_));
+            view.take(entry);
+            if lays {
+                let after = view.settled();
+                let alike = before.iter().zip(after).take_while(|(a, b)| a == b);
+                let afresh = u32::try_from(after.len() - alike.count()).unwrap();
+                let freed = u32::try_from(before.len() - after.len()).unwrap();
+                // The first change begins within its message.
+                assert!(freed * 20 > ratio * 2 * afresh, "{freed} beside {afresh}");
+                passes += 1;
+            }
+        }
+        passes
+    };
+    assert_eq!([0, 5, 10, 20].map(passes), [10, 5, 3, 1]);
+}
+
 /// The other half of C16: a tool whose hint keeps its arguments keeps them, though the rule says to
 /// strip both halves.
 #[test]

@@ -124,6 +124,7 @@ fn what_micro_compaction_puts_away_is_told() {
     let mut policy = Policy::default();
     policy.compaction.micro.keep_recent = 2;
     policy.compaction.micro.min_gain_tokens = 1_000;
+    policy.compaction.micro.min_gain_ratio = 0.0;
     policy.compaction.auto.enabled = false;
     let told = check(5, policy, |_| Reply::text("Not asked."));
     insta::assert_snapshot!(told, @"

@@ -39,6 +39,7 @@ fn agent(answers: Vec<Script>, done: &Effects) -> Agent {
         .with(Recall);
     let mut policy = Policy::default();
     policy.compaction.micro.min_gain_tokens = 800;
+    policy.compaction.micro.min_gain_ratio = 0.0;
     policy.compaction.tool.min_ratio = 0.1;
     let model = Scripted::new(answers).with_summaries(|_| Ok(Reply::text("What was done.")));
     Agent::new(scene::setup(WINDOW, policy), Arc::new(model), toolbox)

@@ -93,11 +93,14 @@ fn model() -> setup::Model {
 }
 
 /// What a demo's settings are besides the usual ones: tokens of four characters, as its model counts
-/// them, and a trigger that is a part of the usual one for such a window, so that a short run shows
-/// what a long one does.
-const SET: [&str; 2] = [
+/// them, a trigger that is a part of the usual one for such a window, and passes that come as soon as
+/// they free enough, so that a short run shows what a long one does.
+const SET: [&str; 5] = [
     "compaction.estimate=chars",
+    "compaction.micro.keep_recent=10",
+    "compaction.micro.min_gain_ratio=0",
     "compaction.auto.token_threshold=14000",
+    "compaction.auto.target_ratio=0.5",
 ];
 
 /// The policy of the run: the usual one, what a demo sets, and what a person sets on top.

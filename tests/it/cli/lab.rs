@@ -17,7 +17,7 @@ fn place() -> Place {
     let session = format!("{EXCERPTS}/claude-code/session.jsonl");
     fs::copy(session, place.path("home/w/runs/deep/session.jsonl")).unwrap();
     fs::write(place.path("home/w/runs/notes.txt"), "no run\n").unwrap();
-    let policy = "compaction:\n  micro:\n    keep_recent: 2\n    min_gain_tokens: 1000\n";
+    let policy = "compaction:\n  micro:\n    keep_recent: 2\n    min_gain_tokens: 1000\n    min_gain_ratio: 0\n";
     fs::write(place.path("home/w/cheap.yaml"), policy).unwrap();
     place
 }
@@ -45,13 +45,13 @@ fn the_table_has_a_block_a_run_and_a_line_a_policy() {
       cheap.yaml          5    3,352  100.0 %   1,387  100.0 %       0   1,167       0          -
     runs/demo.jsonl
       none               15  200,396  100.0 %  38,800  100.0 %       0  20,838       0          -
-      each chance        15  114,144   57.0 %  61,485  158.5 %       5  13,060      24  1 (4.2 %)
-      default            15  115,009   57.4 %  56,330  145.2 %       3  13,060      24  1 (4.2 %)
+      each chance        15  110,497   55.1 %  73,953  190.6 %       5  13,060      24  1 (4.2 %)
+      default            15  119,498   59.6 %  54,254  139.8 %       2  13,547      24  1 (4.2 %)
       cheap.yaml         15  112,252   56.0 %  59,544  153.5 %       5  11,483      24  1 (4.2 %)
     2 runs
       none               20  203,748  100.0 %  40,187  100.0 %       0  20,838       0          -
-      each chance        20  117,496   57.7 %  62,872  156.4 %       5  13,060      24  1 (4.2 %)
-      default            20  118,361   58.1 %  57,717  143.6 %       3  13,060      24  1 (4.2 %)
+      each chance        20  113,849   55.9 %  75,340  187.5 %       5  13,060      24  1 (4.2 %)
+      default            20  122,850   60.3 %  55,641  138.5 %       2  13,547      24  1 (4.2 %)
       cheap.yaml         20  115,604   56.7 %  60,931  151.6 %       5  11,483      24  1 (4.2 %)
     none: 6 of 20 requests would not fit the window
     ");

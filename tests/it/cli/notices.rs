@@ -107,7 +107,7 @@ fn what_is_put_away_is_logged() {
         "--set",
         "model.context_window=40000",
         "--set",
-        "compaction.micro={ keep_recent: 1, min_gain_tokens: 1000 }",
+        "compaction.micro={ keep_recent: 1, min_gain_tokens: 1000, min_gain_ratio: 0 }",
         "--log-file",
         log.to_str().unwrap(),
         "count",

@@ -46,6 +46,7 @@ fn micro_alone(min_gain_tokens: usize, [keep, chars]: [usize; 2]) -> Compaction 
     };
     policy.auto.enabled = false;
     policy.micro.min_gain_tokens = min_gain_tokens as u64;
+    policy.micro.min_gain_ratio = 0.0;
     policy.micro.keep_recent = u32::try_from(keep).unwrap();
     policy.micro.min_chars = chars as u64;
     policy.micro.cold_after_ms = u64::MAX;
