@@ -27,6 +27,13 @@ impl Ids {
         Some(CallId::at(self.get(recorded.response)?, place))
     }
 
+    /// The call as it was recorded; `None` if it was not.
+    pub(super) fn recorded(&self, now: CallId) -> Option<CallId> {
+        let mut pairs = self.0.iter();
+        let (recorded, _) = pairs.find(|(_, id)| **id == now.response)?;
+        Some(CallId::new(*recorded, now.place))
+    }
+
     /// What is left of a span; `None` if nothing is.
     pub(super) fn span(&self, recorded: Span) -> Option<Span> {
         let (_, from) = self.0.range(recorded.from..).next()?;

@@ -8,6 +8,7 @@
 
 mod bill;
 mod ids;
+mod lines;
 pub mod plot;
 pub mod search;
 mod retell;
@@ -25,11 +26,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use bill::Prices;
-pub use sight::QUOTE_CHARS;
+pub use lines::QUOTE_CHARS;
+pub use sight::{Half, Miss};
 pub use simulate::{Played, simulate};
 pub use summarize::Summaries;
 
 use crate::id::EntryId;
+use crate::lab::lines::Written;
 use crate::setup::{Compaction, Model};
 use crate::transcript::{Entry, Event, Purpose};
 
@@ -105,27 +108,27 @@ pub struct Source {
     summaries: Vec<String>,
     /// The long lines of its entries, as digests.
     lines: HashMap<EntryId, Box<[u64]>>,
-    /// The same of the arguments of each call of a response.
-    arguments: HashMap<EntryId, Vec<Box<[u64]>>>,
+    /// What the calls of each response say.
+    written: HashMap<EntryId, Vec<Written>>,
 }
 
 impl Source {
     /// The run of these entries.
     pub fn new(name: impl Into<String>, entries: Vec<Arc<Entry>>) -> Self {
-        let mut lines = HashMap::new();
-        let mut arguments = HashMap::new();
+        let mut long = HashMap::new();
+        let mut written = HashMap::new();
         let mut asked = HashMap::new();
         let mut summaries = Vec::new();
         let mut is_imported = false;
         for entry in &entries {
-            let found = sight::lines(entry);
+            let found = lines::lines(entry);
             if !found.is_empty() {
-                lines.insert(entry.id, found.into_boxed_slice());
+                long.insert(entry.id, found);
             }
             if let Event::Response(response) = &entry.event
                 && !response.calls.is_empty()
             {
-                arguments.insert(entry.id, sight::argument_lines(response));
+                written.insert(entry.id, lines::written(response));
             }
             if let Event::Run(run) = &entry.event {
                 is_imported = run.imported.is_some();
@@ -143,8 +146,8 @@ impl Source {
             entries,
             is_imported,
             summaries,
-            lines,
-            arguments,
+            lines: long,
+            written,
         }
     }
 
@@ -168,8 +171,8 @@ impl Source {
         self.entries.get(place.ok()?).map(Arc::as_ref)
     }
 
-    fn arguments(&self, id: EntryId) -> &[Box<[u64]>] {
-        let found = self.arguments.get(&id);
+    fn written(&self, id: EntryId) -> &[Written] {
+        let found = self.written.get(&id);
         found.map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -228,6 +231,9 @@ pub struct Outcome {
     pub results: Missed,
     /// The same of arguments that hold a line which could be quoted.
     pub arguments: Missed,
+    /// What was missed, with its place in the recorded run; not of several runs together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// The run would have ended, because a summary could not be had.
     pub stopped: bool,
     /// The prompt of each request, in tokens.

@@ -14,6 +14,9 @@ const BELOW: u32 = 34;
 /// The most points of a line: more cannot be told apart.
 const POINTS: usize = 1280;
 
+/// The length of the line that a single request is drawn as.
+const ONE: u32 = 12;
+
 /// The colours of lines, which can be told apart on white and on black, and by most eyes.
 const COLOURS: [&str; 8] = [
     "#888888", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#9467bd",
@@ -95,13 +98,15 @@ fn draw(panel: &Panel<'_>, top: u32, out: &mut String) {
         )
         .ok();
     }
-    let requests = grouped(most as u64);
-    writeln!(
-        out,
-        r#"<text x="{LEFT}" y="{0}">1</text><text x="{right}" y="{0}" text-anchor="end">{requests} requests</text>"#,
-        bottom + 18
-    )
-    .ok();
+    let y = bottom + 18;
+    let requests = match most {
+        1 => format!(r#"<text x="{LEFT}" y="{y}">1 request</text>"#),
+        _ => format!(
+            r#"<text x="{LEFT}" y="{y}">1</text><text x="{right}" y="{y}" text-anchor="end">{} requests</text>"#,
+            grouped(most as u64)
+        ),
+    };
+    writeln!(out, "{requests}").ok();
     for (place, (_, outcome)) in panel.lines.iter().enumerate() {
         let at = |index: usize, tokens: u64| {
             let x = f64::from(LEFT)
@@ -115,6 +120,10 @@ fn draw(panel: &Panel<'_>, top: u32, out: &mut String) {
             let (x, y) = at(index, *tokens);
             let letter = if path.is_empty() { 'M' } else { 'L' };
             write!(path, "{letter}{x:.1} {y:.1}").ok();
+        }
+        // A line of one point would not be seen.
+        if outcome.sizes.len() == 1 {
+            write!(path, "h{ONE}").ok();
         }
         let colour = colour(place);
         writeln!(out, r#"<path class="line" stroke="{colour}" d="{path}"/>"#).ok();
@@ -182,6 +191,14 @@ mod tests {
             drawn.contains(r#"<circle cx="712.0" cy="200.0""#),
             "{drawn}"
         );
+        let outcome = Outcome {
+            sizes: vec![10],
+            ..Outcome::default()
+        };
+        let lines = vec![("none", &outcome)];
+        let one = svg(&[Panel { name, lines }]);
+        assert!(one.contains("M72.0 100.0h12"), "{one}");
+        assert!(one.contains(">1 request</text>"), "{one}");
         for word in ["<script", "href", "url(", "onload"] {
             assert!(!drawn.contains(word), "{word}");
         }

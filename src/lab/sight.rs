@@ -1,83 +1,47 @@
 //! What the model can see in a simulated run, and what it misses of what was hidden.
 //!
-//! A hidden result is regretted if a later call fetches it again. A call that only reads does so
-//! whatever it gets; one with an effect only if it gets the same: a test that is run again after a
-//! change asks for something new. Results and arguments are also regretted if the model later writes a
-//! line of them that it could no longer read: a line of at least [`QUOTE_CHARS`] characters (spaces at
-//! its ends aside) that stands in what is hidden and nowhere else in the request.
+//! A hidden result is regretted if a later call fetches it again: the same call, if it got the same, or
+//! `Recall`. A file that is read again after a change and a test that is run again ask for something
+//! new. Results and arguments are also regretted if the model later writes a line of them that it could
+//! no longer read: a long line that stands in what is hidden, and nowhere in what the model was sent.
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{Hash as _, Hasher as _};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::exchange::{Effect, Response, arguments};
+use crate::exchange::{Response, Status, ToolResult};
 use crate::id::{CallId, EntryId};
 use crate::lab::Missed;
+use crate::lab::lines::{self, Written};
 use crate::overlay::layers::Reads;
-use crate::transcript::{Entry, Event};
 use crate::view::View;
 
-/// The shortest line that counts as quoted, in characters.
-pub const QUOTE_CHARS: usize = 40;
+/// The longest part of a quoted line that is told, in characters.
+const TOLD: usize = 200;
 
-/// The long lines that an entry adds to what the model reads, as digests, each once.
-pub(super) fn lines(entry: &Entry) -> Vec<u64> {
-    let mut found = HashSet::new();
-    match &entry.event {
-        Event::User(user) => {
-            add(&user.text, &mut found);
-            let attachments = user.attachments.iter();
-            attachments.for_each(|attachment| add(&attachment.text, &mut found));
-        }
-        Event::Response(response) => add(&response.text, &mut found),
-        Event::Result(result) => add(&result.content, &mut found),
-        Event::Run(_)
-        | Event::Setup(_)
-        | Event::Request(_)
-        | Event::Started(_)
-        | Event::Overlay(_)
-        | Event::Retract(_)
-        | Event::Pin(_)
-        | Event::Unpin(_)
-        | Event::Fault(_)
-        | Event::Note(_)
-        | Event::End(_)
-        | Event::Unknown(_) => {}
-    }
-    found.into_iter().collect()
+/// A half of a call that was hidden and missed. Ids are those of the recorded run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Miss {
+    /// The call.
+    pub call: CallId,
+    /// Which half of it.
+    pub half: Half,
+    /// The entry that missed it first: the result that fetched it again, or the response that quotes it.
+    pub by: EntryId,
+    /// The line that is quoted; absent if it was fetched again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quotes: Option<String>,
 }
 
-/// The same for the arguments of each call of a response.
-pub(super) fn argument_lines(response: &Response) -> Vec<Box<[u64]>> {
-    let calls = response.calls.iter().map(|call| {
-        let mut found = HashSet::new();
-        texts(&arguments(&call.arguments), &mut found);
-        found.into_iter().collect()
-    });
-    calls.collect()
-}
-
-/// Adds the lines of every text in a value.
-fn texts(value: &Value, found: &mut HashSet<u64>) {
-    match value {
-        Value::String(text) => add(text, found),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| texts(field, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn add(text: &str, found: &mut HashSet<u64>) {
-    for line in text.lines().map(str::trim) {
-        // Bytes are never fewer than characters, so short ones need not be counted.
-        if line.len() >= QUOTE_CHARS && line.chars().nth(QUOTE_CHARS - 1).is_some() {
-            let mut hasher = DefaultHasher::new();
-            line.hash(&mut hasher);
-            found.insert(hasher.finish());
-        }
-    }
+/// A half of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Half {
+    /// What it was asked.
+    Arguments,
+    /// What it answered.
+    Result,
 }
 
 /// A content that the model read.
@@ -122,12 +86,14 @@ pub(super) struct Sight<'a> {
     hidden: HashMap<u64, Content>,
     /// The results, and arguments with a line that could be quoted, that the policy hid at any time.
     ever: BTreeSet<Content>,
-    /// Those that a later call fetched again.
-    fetched: BTreeSet<Content>,
-    /// Those that the model quoted later.
-    quoted: BTreeSet<Content>,
-    /// The fetched calls of the view that were looked at.
-    told: BTreeSet<CallId>,
+    /// Those that a later call fetched again, each with the entry that did so first.
+    fetched: BTreeMap<Content, EntryId>,
+    /// Those that the model quoted later, each with the first response that did, and the line.
+    quoted: BTreeMap<Content, (EntryId, String)>,
+    /// What each call asks for.
+    asks: HashMap<CallId, u64>,
+    /// The newest answered call that asked for something.
+    newest: HashMap<u64, CallId>,
 }
 
 impl<'a> Sight<'a> {
@@ -136,45 +102,72 @@ impl<'a> Sight<'a> {
         self.push(Content::Said(entry), lines);
     }
 
-    /// Takes a response, with the lines of what it says and of the arguments of its calls: what it
-    /// quotes, it quotes from what was seen before it.
+    /// Takes a response that answers what the view reads as: what it quotes, it quotes from that.
+    /// `recorded` is its id in the recorded run.
     pub(super) fn response(
         &mut self,
-        entry: EntryId,
-        lines: &'a [u64],
-        arguments: &'a [Box<[u64]>],
+        (entry, recorded): (EntryId, EntryId),
+        response: &Response,
+        (lines, written): (&'a [u64], &'a [Written]),
+        view: &View,
     ) {
-        let written = arguments.iter().flat_map(|lines| lines.iter());
-        for line in lines.iter().chain(written) {
-            let Some(content) = self.hidden.get(line) else {
-                continue;
-            };
+        let all = written.iter().flat_map(|call| call.lines.iter());
+        let missed = lines.iter().chain(all).filter_map(|line| {
             let unseen = self.seen.get(line).is_none_or(|count| *count == 0);
-            if unseen && self.is_hidden(*content) {
-                self.quoted.insert(*content);
-            }
-        }
-        self.push(Content::Said(entry), lines);
-        for (index, lines) in arguments.iter().enumerate() {
-            self.push(Content::Arguments(CallId::at(entry, index)), lines);
-        }
-    }
-
-    /// Takes the result of a call, and what the view says of it.
-    pub(super) fn result(&mut self, call: CallId, lines: &'a [u64], view: &View) {
-        let fetched = view.regret().calls();
-        if fetched.len() > self.told.len() {
-            let new: Vec<CallId> = fetched.difference(&self.told).copied().collect();
-            for old in new {
-                self.told.insert(old);
-                let contents = [Content::Result(old), Content::Arguments(old)];
-                let missed = contents.into_iter().find(|it| self.is_hidden(*it));
-                if let Some(missed) = missed.filter(|_| is_again(view, old, call)) {
-                    self.fetched.insert(missed);
+            let content = self.hidden.get(line).filter(|_| unseen)?;
+            let is_new = self.is_hidden(*content) && !self.quoted.contains_key(content);
+            is_new.then_some((*line, *content))
+        });
+        let missed: HashMap<u64, Content> = missed.collect();
+        if !missed.is_empty() {
+            // It may stand within a line, or in what a summary says.
+            let read = lines::read(view);
+            for (digest, line) in lines::said(response) {
+                if let Some(content) = missed.get(&digest)
+                    && !read.contains(&line)
+                {
+                    let told = || (recorded, line.chars().take(TOLD).collect());
+                    self.quoted.entry(*content).or_insert_with(told);
                 }
             }
         }
-        self.push(Content::Result(call), lines);
+        self.push(Content::Said(entry), lines);
+        for (index, written) in written.iter().enumerate() {
+            let call = CallId::at(entry, index);
+            self.asks.insert(call, written.asks);
+            self.push(Content::Arguments(call), &written.lines);
+        }
+    }
+
+    /// Takes the result of a call that was taken in. `recorded` is its id in the recorded run.
+    pub(super) fn result(
+        &mut self,
+        recorded: EntryId,
+        result: &ToolResult,
+        lines: &'a [u64],
+        view: &View,
+    ) {
+        let mut missed = Vec::new();
+        if ran(result.status)
+            && let Some(asks) = self.asks.get(&result.call)
+            && let Some(before) = self.newest.insert(*asks, result.call)
+            && let Some((_, old)) = view.result_of(before)
+            && old.content == result.content
+        {
+            missed.push(Content::Result(before));
+        }
+        for entry in &result.facts.recalled {
+            if let Some(old) = view.result(*entry) {
+                let halves = [Content::Result(old.call), Content::Arguments(old.call)];
+                missed.extend(halves.into_iter().find(|it| self.is_hidden(*it)));
+            }
+        }
+        for content in missed {
+            if self.is_hidden(content) {
+                self.fetched.entry(content).or_insert(recorded);
+            }
+        }
+        self.push(Content::Result(result.call), lines);
     }
 
     /// Looks again after overlays were laid or taken back.
@@ -229,15 +222,42 @@ impl<'a> Sight<'a> {
         self.missed(|content| matches!(content, Content::Arguments(_)))
     }
 
-    fn missed(&self, is: impl Fn(&&Content) -> bool) -> Missed {
-        let count = |all: &BTreeSet<Content>| all.iter().filter(&is).count() as u64;
-        let either = self.fetched.union(&self.quoted);
+    fn missed(&self, is: impl Fn(&Content) -> bool) -> Missed {
+        let fetched: BTreeSet<Content> = self.fetched.keys().copied().filter(&is).collect();
+        let quoted: BTreeSet<Content> = self.quoted.keys().copied().filter(&is).collect();
         Missed {
-            hidden: count(&self.ever),
-            fetched: count(&self.fetched),
-            quoted: count(&self.quoted),
-            regretted: either.filter(&is).count() as u64,
+            hidden: self.ever.iter().filter(|content| is(content)).count() as u64,
+            fetched: fetched.len() as u64,
+            quoted: quoted.len() as u64,
+            regretted: fetched.union(&quoted).count() as u64,
         }
+    }
+
+    /// Everything that was missed, with the ids that its calls were recorded under.
+    pub(super) fn misses(&self, recorded: impl Fn(CallId) -> Option<CallId>) -> Vec<Miss> {
+        let fetched = self
+            .fetched
+            .iter()
+            .map(|(content, by)| (content, *by, None));
+        let quoted = self.quoted.iter();
+        let quoted = quoted.map(|(content, (by, line))| (content, *by, Some(line.clone())));
+        let told = fetched.chain(quoted).filter_map(|(content, by, quotes)| {
+            let (half, call) = match content {
+                Content::Said(_) => return None,
+                Content::Arguments(call) => (Half::Arguments, *call),
+                Content::Result(call) => (Half::Result, *call),
+            };
+            let call = recorded(call)?;
+            Some(Miss {
+                call,
+                half,
+                by,
+                quotes,
+            })
+        });
+        let mut told: Vec<Miss> = told.collect();
+        told.sort_by_key(|miss| (miss.by, miss.call));
+        told
     }
 
     fn is_hidden(&self, content: Content) -> bool {
@@ -274,16 +294,10 @@ impl Content {
     }
 }
 
-/// Whether a call got again what an older one had got.
-fn is_again(view: &View, old: CallId, new: CallId) -> bool {
-    let (Some((_, before)), Some((_, now))) = (view.result_of(old), view.result_of(new)) else {
-        return false;
-    };
-    let name = view.tool_call(new).map(|call| call.name.as_str());
-    let reads = name.is_some_and(|name| {
-        let spec = view.spec_at(name, new.response);
-        spec.is_some_and(|spec| spec.meta.effect == Effect::Reads)
-    });
-    let recalled = !now.facts.recalled.is_empty();
-    reads || recalled || before.content == now.content
+/// Whether a call of which this became ran at all, as far as anybody knows.
+fn ran(status: Status) -> bool {
+    match status {
+        Status::Ok | Status::Error | Status::Timeout => true,
+        Status::Denied | Status::Interrupted | Status::Cancelled => false,
+    }
 }

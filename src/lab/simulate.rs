@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::compaction::{self, Pass, Plan};
-use crate::exchange::{Ending, Response};
+use crate::exchange::{Ending, Facts, Response, Status, ToolResult};
 use crate::id::EntryId;
 use crate::lab::bill::Bill;
 use crate::lab::ids::Ids;
@@ -21,6 +21,7 @@ use crate::setup;
 use crate::transcript::{At, Entry, Event, Note, Purpose, Request, Speaker};
 use crate::view::View;
 use crate::wire::RENDERER;
+use crate::words;
 
 /// The most plans before one request: each of them lays, asks or fails, and a ladder is short.
 const PLANS: usize = 200;
@@ -75,6 +76,9 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// Takes a recorded entry, with what the policy does before it.
     fn take(&mut self, recorded: &'a Entry, next: Option<&Arc<Entry>>) {
+        if asks(&recorded.event) {
+            self.answer_lost(recorded.at);
+        }
         if is_due(&recorded.event, next.map(|entry| &entry.event)) && !self.looked {
             self.compact(recorded.at);
             self.looked = true;
@@ -97,26 +101,38 @@ impl<'a> Simulation<'a> {
         if let Event::Request(request) = &event {
             self.ask(request, recorded.at);
         }
-        let lines = self.told.source.lines(recorded.id);
-        if let Event::Response(_) = &event {
-            let arguments = self.told.source.arguments(recorded.id);
-            self.sight.response(now, lines, arguments);
+        let source = self.told.source;
+        let lines = source.lines(recorded.id);
+        if let Event::Response(response) = &event {
+            let long = (lines, source.written(recorded.id));
+            let ids = (now, recorded.id);
+            self.sight.response(ids, response, long, &self.view);
         }
-        let result = if let Event::Result(result) = &event {
-            Some(result.call)
-        } else {
-            None
-        };
-        let is_user = matches!(event, Event::User(_));
-        self.record(recorded.at, event);
-        if is_user {
-            self.sight.user(now, lines);
-        }
-        if let Some(call) = result {
-            self.sight.result(call, lines, &self.view);
+        let id = self.record(recorded.at, event);
+        match self.view.transcript().get(id).map(|entry| &entry.event) {
+            Some(Event::User(_)) => self.sight.user(id, lines),
+            Some(Event::Result(result)) => {
+                self.sight.result(recorded.id, result, lines, &self.view);
+            }
+            Some(_) | None => {}
         }
         if is_overlay {
             self.sight.look(&self.view, By::Record);
+        }
+    }
+
+    /// Answers the calls of which damage took the results, so that their round does not stay open.
+    fn answer_lost(&mut self, at: At) {
+        for call in self.view.open_calls() {
+            let result = ToolResult {
+                call,
+                status: Status::Interrupted,
+                content: words::INTERRUPTED.to_owned(),
+                clipped: None,
+                facts: Facts::default(),
+                ms: None,
+            };
+            self.record(at, Event::Result(result));
         }
     }
 
@@ -228,6 +244,7 @@ impl<'a> Simulation<'a> {
             peak_tokens: bill.peak.div_ceil(4),
             results: sight.results(),
             arguments: sight.arguments(),
+            misses: sight.misses(|call| self.told.ids.recorded(call)),
             sizes: self.bill.sizes,
             ..self.outcome
         };
@@ -241,10 +258,12 @@ impl<'a> Simulation<'a> {
 /// Whether compaction is looked at before an event: a request, or what the runtime tells the model
 /// right before one.
 fn is_due(event: &Event, next: Option<&Event>) -> bool {
-    let asks =
-        |event: &Event| matches!(event, Event::Request(request) if is_ours(&request.purpose));
     let tells = matches!(event, Event::User(user) if user.origin == Speaker::Runtime);
     asks(event) || tells && next.is_some_and(asks)
+}
+
+fn asks(event: &Event) -> bool {
+    matches!(event, Event::Request(request) if is_ours(&request.purpose))
 }
 
 fn is_ours(purpose: &Purpose) -> bool {

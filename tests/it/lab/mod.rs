@@ -7,6 +7,7 @@
     reason = "a simulation to be read in one go, of counts far below 2^52"
 )]
 mod independent;
+mod missed;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,6 +151,29 @@ fn estimates(entries: &[Arc<Entry>]) -> Vec<(u64, Purpose, u64)> {
         _ => None,
     });
     asked.collect()
+}
+
+/// Of a run that lost a result to damage, the rest is played as long as it was.
+#[test]
+fn a_lost_result_leaves_the_rest_as_long_as_it_was() {
+    let entries = golden();
+    let prompts = |entries: &[Arc<Entry>]| {
+        let source = Source::new("demo", entries.to_vec());
+        let outcome = simulate(&source, &Contender::none().policy, &Terms::default()).outcome;
+        outcome.sizes
+    };
+    let whole = prompts(&entries);
+    let is_result = |entry: &Arc<Entry>| matches!(entry.event, Event::Result(_));
+    let lost = entries.iter().position(is_result).unwrap();
+    let Event::Result(result) = &entries[lost].event else {
+        panic!()
+    };
+    let most = result.content.len() as u64 / 3 + 30;
+    let damaged = prompts(&[&entries[..lost], &entries[lost + 1..]].concat());
+    assert_eq!(damaged.len(), whole.len());
+    for (damaged, whole) in damaged.iter().zip(&whole) {
+        assert!(whole.abs_diff(*damaged) < most, "{damaged} of {whole}");
+    }
 }
 
 /// The run of the repository, played again under its own policy, is the run: every overlay has its
