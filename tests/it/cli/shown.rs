@@ -11,6 +11,7 @@ use undertext::setup::Policy;
 use undertext::transcript::{BodyDigest, Estimate, Event, Purpose, Request, Run, Speaker, jsonl};
 
 use crate::cli::Place;
+use crate::corpus::excerpts;
 use crate::draft::{Draft, reply};
 use crate::scene;
 
@@ -128,4 +129,32 @@ fn errors_of_estimates_and_regrets_are_shown() {
     {"rounds":4,"median_permille":90,"worst_permille":300,"not_believed":1,"factor":1040}
     {"hidden":1,"by_tool":{"Bash":1},"texts":0,"by_rule":{"by hand":1}}
     "#);
+}
+
+#[test]
+fn what_a_recording_does_not_say_is_not_made_up() {
+    let place = Place::new();
+    let chat = excerpts().join("aider/chat.md");
+    fs::copy(chat, place.path("home/w/chat.md")).unwrap();
+    assert_eq!(place.run(&["import", "chat.md"]).code, 0);
+    let path = place.transcripts().remove(0);
+    let path = path.to_str().unwrap();
+    let rows = ["  workspace", "  began", "  work", "  estimate", "  notes"];
+    let shown = place.run(&["show", path]).out;
+    let shown = shown
+        .lines()
+        .filter(|line| rows.iter().any(|row| line.starts_with(row)));
+    let printed = place.run(&["print", path]).out;
+    let lines: Vec<&str> = shown.chain(printed.lines().take(1)).collect();
+    let text = place.plain(&lines.join("\n"));
+    let text = regex::Regex::new(r"[0-9,]+d ago")
+        .unwrap()
+        .replace(&text, "AGO");
+    insta::assert_snapshot!(text, @"
+      began       2024-05-21T15:09:52.000Z, AGO, by aider 0.35.1-dev; entries have no times of their own, so this may be when it was imported
+      work        1 turn, 2 rounds, 2 requests, 0 calls
+      estimate    off by 100 % of what the provider counted (worst 100 %, 2 rounds; chars/4 × 4.00); the recording may not hold all that was sent
+      notes       e2: Aider v0.35.1-dev
+    e1    run UUID, aider 0.35.1-dev, imported from chat.md (aider)
+    ");
 }
