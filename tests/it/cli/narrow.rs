@@ -73,8 +73,8 @@ fn a_table_loses_the_columns_that_say_least() {
       policy         cost  of none  passes     regret
     run.jsonl
       none         38,800  100.0 %       0          -
-      each chance  67,007  172.7 %       4  1 (4.2 %)
-      default      61,852  159.4 %       2  1 (4.2 %)
+      each chance  76,722  197.7 %       6  1 (4.2 %)
+      default      60,264  155.3 %       1  1 (4.2 %)
     left out, too wide for here: requests, prompt, of none, peak,
       hidden
     ");
