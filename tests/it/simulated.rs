@@ -430,7 +430,9 @@ fn every_origin_occurs() {
     let mut answers: Vec<Script> = moves.iter().map(script).collect();
     answers.push(Reply::text("Done.").into());
     let model = Scripted::new(answers).with_summaries(summaries(vec![9]));
-    let agent = scene::agent(12_000, policy(500, 0, 0), model);
+    let mut policy = policy(500, 0, 0);
+    policy.compaction.micro.min_gain_ratio = 0.0;
+    let agent = scene::agent(12_000, policy, model);
     let storage = MemoryStorage::default();
     scene::go(&agent, &mut scene::create(&storage), Some(Task::new(TASK))).unwrap();
     let entries = scene::entries(&storage);

@@ -243,6 +243,7 @@ fn what_is_switched_off_is_not_done() {
         let mut policy = Policy::default();
         policy.compaction.micro.min_gain_tokens = 0;
         policy.compaction.micro.keep_recent = 2;
+        policy.compaction.auto.target_ratio = 0.5;
         match off {
             "auto" => policy.compaction.auto.enabled = false,
             "micro" => policy.compaction.micro.enabled = false,
