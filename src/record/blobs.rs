@@ -69,9 +69,12 @@ impl Blobs {
         durability: Durability,
     ) -> io::Result<()> {
         let path = self.path(digest);
-        let there = fs::symlink_metadata(&path)
-            .is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64);
-        if there {
+        // A loss of power may have left other bytes under the name, where nothing was synced.
+        if self.read(digest).is_ok_and(|found| found.is_some()) {
+            // Whoever wrote it may have ended before that.
+            if durability == Durability::Data {
+                sync_directory(&self.directory)?;
+            }
             return Ok(());
         }
         self.make_directory(durability)?;
@@ -238,9 +241,17 @@ mod tests {
         assert_eq!(files, [directory.join(digest.hex())]);
         assert_eq!(mode(&files[0]), 0o600);
 
-        // Of another length it is written anew, of another digest it is not given out.
-        fs::write(&files[0], "changed!").unwrap();
-        assert!(blobs.read(digest).is_err());
+        // Other bytes are not given out, and are written anew: those of a hand, or of a loss of power.
+        for other in ["changed!", "\0\0\0\0\0\0", ""] {
+            fs::write(&files[0], other).unwrap();
+            assert!(blobs.read(digest).is_err());
+            blobs.write(digest, b"output", Durability::Data).unwrap();
+            assert_eq!(blobs.read(digest).unwrap().unwrap(), b"output");
+        }
+        // What is left of a writer that was killed is in nobody's way, and is no blob.
+        fs::write(files[0].with_extension("part"), "outp").unwrap();
+        fs::remove_file(&files[0]).unwrap();
+        assert_eq!(blobs.read(digest).unwrap(), None);
         blobs.write(digest, b"output", Durability::Data).unwrap();
         assert_eq!(blobs.read(digest).unwrap().unwrap(), b"output");
     }

@@ -170,6 +170,15 @@ impl FileStorage {
         &self.path
     }
 
+    /// Makes durable that what was created is there.
+    fn sync_directories(&mut self) -> io::Result<()> {
+        for directory in &self.unsynced {
+            sync_directory(directory)?;
+        }
+        self.unsynced.clear();
+        Ok(())
+    }
+
     fn locked(
         path: PathBuf,
         file: File,
@@ -227,11 +236,7 @@ impl Storage for FileStorage {
             Durability::None => Ok(()),
             Durability::Data => {
                 self.file.sync_data()?;
-                for directory in &self.unsynced {
-                    sync_directory(directory)?;
-                }
-                self.unsynced.clear();
-                Ok(())
+                self.sync_directories()
             }
         }
     }
@@ -249,7 +254,12 @@ impl Storage for FileStorage {
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
-        self.blobs.write(digest, bytes, self.durability)
+        self.blobs.write(digest, bytes, self.durability)?;
+        // The blobs' own directory may be as new as what stands in it.
+        match self.durability {
+            Durability::None => Ok(()),
+            Durability::Data => self.sync_directories(),
+        }
     }
 
     fn read_blob(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {

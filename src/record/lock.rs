@@ -19,8 +19,13 @@ pub(super) enum LockError {
 
 /// Locks the file for as long as it is open, without waiting.
 pub(super) fn take(file: &File) -> Result<(), LockError> {
+    taken(|| file.try_lock())
+}
+
+/// What comes of attempts, of which one that is interrupted is made again.
+fn taken(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), LockError> {
     loop {
-        return match file.try_lock() {
+        return match attempt() {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => Err(LockError::InUse),
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {
@@ -28,5 +33,33 @@ pub(super) fn take(file: &File) -> Result<(), LockError> {
             }
             Err(TryLockError::Error(error)) => Err(LockError::Unusable(error)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said where attempts end so.
+    fn said(attempts: impl IntoIterator<Item = Result<(), TryLockError>>) -> String {
+        let mut attempts = attempts.into_iter();
+        match taken(|| attempts.next().unwrap()) {
+            Ok(()) => "taken".to_owned(),
+            Err(LockError::InUse) => "in use".to_owned(),
+            Err(LockError::Unusable(error)) => error.kind().to_string(),
+        }
+    }
+
+    #[test]
+    fn a_file_system_without_locks_is_told_from_a_lock_that_another_has() {
+        let error = |kind: io::ErrorKind| Err(TryLockError::Error(kind.into()));
+        let interrupted = || error(io::ErrorKind::Interrupted);
+        assert_eq!(said([Ok(())]), "taken");
+        assert_eq!(said([interrupted(), interrupted(), Ok(())]), "taken");
+        assert_eq!(
+            said([interrupted(), Err(TryLockError::WouldBlock)]),
+            "in use"
+        );
+        assert_eq!(said([error(io::ErrorKind::Unsupported)]), "unsupported");
     }
 }

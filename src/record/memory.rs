@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::id::Digest;
 use crate::record::Storage;
 
+/// The bytes that a device writes at once, or not at all.
+pub const SECTOR: usize = 512;
+
 /// A transcript in memory. Clones share their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
@@ -82,6 +85,33 @@ impl MemoryStorage {
         let memory = self.memory();
         let left = Self::with(memory.bytes[..memory.synced].to_vec());
         left.memory().blobs.clone_from(&memory.blobs);
+        left
+    }
+
+    /// What it would leave if it came while bytes that were not synced were on their way: the file
+    /// ends at `length`, but not before what was synced, and of each sector that did not arrive, by
+    /// its number, the bytes that were not synced are zero.
+    #[must_use]
+    pub fn after_power_loss_by_sectors(
+        &self,
+        length: usize,
+        mut arrived: impl FnMut(usize) -> bool,
+    ) -> Self {
+        let left = self.after_power_loss();
+        let memory = self.memory();
+        let length = length.clamp(memory.synced, memory.bytes.len());
+        let mut bytes = memory.bytes[..length].to_vec();
+        let first = memory.synced / SECTOR;
+        for (sector, bytes) in bytes.chunks_mut(SECTOR).enumerate().skip(first) {
+            if !arrived(sector) {
+                let synced = memory.synced.saturating_sub(sector * SECTOR);
+                bytes.iter_mut().skip(synced).for_each(|byte| *byte = 0);
+            }
+        }
+        let mut after = left.memory();
+        after.synced = bytes.len();
+        after.bytes = bytes;
+        drop(after);
         left
     }
 

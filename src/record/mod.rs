@@ -29,7 +29,7 @@ pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
 pub use follow::{Follow, FollowError};
-pub use memory::{Failure, MemoryStorage};
+pub use memory::{Failure, MemoryStorage, SECTOR};
 pub use storage::{Durability, Storage};
 
 use crate::id::{Digest, EntryId, RunId};
