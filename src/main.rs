@@ -31,7 +31,8 @@ fn main() -> ExitCode {
             .into();
         }
     };
-    match dispatch(&cli, &process, &mut term) {
+    let able = cli::process::outlive_limits();
+    match able.and_then(|()| dispatch(&cli, &process, &mut term)) {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Done.into(),
         Err(failure) => {

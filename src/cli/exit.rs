@@ -143,6 +143,16 @@ impl From<FindError> for Failure {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
+        if let FileError::Lock { path, source } = &error {
+            return Self::new(
+                Exit::Transcript,
+                anyhow::Error::msg(format!(
+                    "cannot lock {}: {source}; its file system has no locks that keep others from \
+                     writing; name a directory on another one with --transcripts",
+                    path.display()
+                )),
+            );
+        }
         Self::new(Exit::Transcript, error)
     }
 }
@@ -197,6 +207,20 @@ mod tests {
         assert_eq!(
             say(7),
             "`019a` may be any of aaaa0001, aaaa0002, aaaa0003, aaaa0004, aaaa0005 and 2 more"
+        );
+    }
+
+    #[test]
+    fn a_file_system_without_locks_is_told_with_what_to_do() {
+        let failure = Failure::from(FileError::Lock {
+            path: "/mnt/a.jsonl".into(),
+            source: io::ErrorKind::Unsupported.into(),
+        });
+        assert_eq!(failure.exit, Exit::Transcript);
+        assert_eq!(
+            failure.line(),
+            "cannot lock /mnt/a.jsonl: unsupported; its file system has no locks that keep others \
+             from writing; name a directory on another one with --transcripts"
         );
     }
 

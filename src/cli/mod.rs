@@ -10,7 +10,7 @@ pub(crate) mod amount;
 pub(crate) mod brief;
 pub(crate) mod entry;
 pub(crate) mod find;
-mod process;
+pub(crate) mod process;
 mod model_args;
 mod start;
 mod told;

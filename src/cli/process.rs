@@ -2,9 +2,12 @@
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use undertext::config::Environment;
 
 use crate::cli::exit::{Exit, Failure};
@@ -74,10 +77,29 @@ impl Process {
 /// What a command's work runs in.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().build().map_err(|error| {
-        let error = anyhow::Error::new(error).context("cannot begin to work");
-        Failure::new(Exit::Unfinished, error)
-    })
+    builder.enable_all().build().map_err(unable)
+}
+
+/// Has a file that may grow no more be an error where it is written: the signal that comes with it
+/// would end the program before it can say so. Fails where not even a few files can be opened.
+pub(crate) fn outlive_limits() -> Result<(), Failure> {
+    let begin = || -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        let _within = runtime.enter();
+        // What waits for signals needs two such pairs, and panics where it gets none.
+        drop((UnixStream::pair()?, UnixStream::pair()?));
+        // Who has waited for a signal once is never ended by it.
+        signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
+    };
+    begin().map_err(unable)
+}
+
+/// The failure to begin.
+fn unable(error: io::Error) -> Failure {
+    let error = anyhow::Error::new(error).context("cannot begin to work");
+    Failure::new(Exit::Unfinished, error)
 }
 
 /// The width of the terminal that a stream is, if it is one and tells.

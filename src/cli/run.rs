@@ -101,10 +101,11 @@ async fn go(
     for remark in start.remarks.iter().chain(&remarks) {
         report.say(Look::Faint, remark);
     }
-    report.object(&Told::Start {
+    let begins = report.object(&Told::Start {
         run,
         transcript: location,
-    })?;
+    });
+    begins.map_err(unread)?;
     for entry in &recorder.view().transcript().entries()[first..] {
         report.entry(entry)?;
     }
@@ -125,6 +126,15 @@ async fn go(
     drop(lock);
     let exit = tell(ended, &recorder, &again, &start, &mut report)?;
     written.map(|()| exit)
+}
+
+/// The failure to say that a run begins. What nobody reads is not done either, and is not done well.
+fn unread(error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        let text = "nobody reads the output, so nothing was done";
+        return Failure::new(Exit::Interrupted, anyhow::Error::msg(text));
+    }
+    error.into()
 }
 
 /// The run to take up again, if one is: read, locked, and with something left to do.

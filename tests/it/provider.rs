@@ -1,8 +1,8 @@
 //! A model's server on the loopback interface that answers from a list.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -37,7 +37,9 @@ impl Provider {
             let mut silent = Vec::new();
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
-                serve(&mut stream, &answer, &tell);
+                let body = body(&stream).unwrap();
+                tell.send(body).ok();
+                serve(&mut stream, &answer);
                 if matches!(answer, Answer::Silence) {
                     silent.push(stream);
                 }
@@ -48,6 +50,33 @@ impl Provider {
             }
         });
         Self { url, bodies }
+    }
+
+    /// A server that answers by what a request says, as often as it is asked.
+    pub(crate) fn answering(answer: impl Fn(&Value) -> Answer + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let (tell, bodies) = mpsc::channel();
+        thread::spawn(move || {
+            let mut silent = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                // Who asked may be gone before all of it is said.
+                let Ok(body) = body(&stream) else { continue };
+                let answer = answer(&serde_json::from_slice(&body).unwrap());
+                tell.send(body).ok();
+                serve(&mut stream, &answer);
+                if matches!(answer, Answer::Silence) {
+                    silent.push(stream);
+                }
+            }
+        });
+        Self { url, bodies }
+    }
+
+    /// How many requests came since this was last asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.bodies.try_iter().count()
     }
 
     /// The body of the next request, as it arrived.
@@ -64,12 +93,15 @@ impl Provider {
     }
 }
 
-fn serve(stream: &mut TcpStream, answer: &Answer, tell: &Sender<Vec<u8>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
+/// The body of a request.
+fn body(stream: &TcpStream) -> io::Result<Vec<u8>> {
+    let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        if reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         if line == "\r\n" {
             break;
         }
@@ -79,8 +111,11 @@ fn serve(stream: &mut TcpStream, answer: &Answer, tell: &Sender<Vec<u8>>) {
         }
     }
     let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    tell.send(body).ok();
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}
+
+fn serve(stream: &mut TcpStream, answer: &Answer) {
     let (status, kind, text) = match answer {
         Answer::Text(text) => (200, "text/event-stream", streamed(text, &[], "stop")),
         Answer::Calls(calls) => (

@@ -37,6 +37,7 @@ mod tools;
 mod doctor;
 mod transport;
 mod served;
+mod surroundings;
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,30 +49,30 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::provider::{Answer, Provider};
 
 /// A home directory with a workspace in it.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 /// How the program ended, and what it said.
 #[derive(Debug)]
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(place.path("home/w")).unwrap();
         fs::write(place.path("home/w/a.txt"), "hello\n").unwrap();
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     #[expect(clippy::disallowed_methods, reason = "what is tested is the program")]
-    fn command(&self, line: &[&str]) -> Command {
+    pub(crate) fn command(&self, line: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_undertext"));
         command
             .args(line)
@@ -86,7 +87,7 @@ impl Place {
         command
     }
 
-    fn run(&self, line: &[&str]) -> Ran {
+    pub(crate) fn run(&self, line: &[&str]) -> Ran {
         ended(self.command(line).spawn().unwrap())
     }
 
@@ -96,7 +97,7 @@ impl Place {
     }
 
     /// Every transcript, oldest first.
-    fn transcripts(&self) -> Vec<PathBuf> {
+    pub(crate) fn transcripts(&self) -> Vec<PathBuf> {
         let dir = self.path("home/.local/state/undertext/transcripts");
         let mut all: Vec<PathBuf> = fs::read_dir(dir)
             .into_iter()
@@ -135,7 +136,7 @@ impl Place {
     }
 }
 
-fn ended(child: Child) -> Ran {
+pub(crate) fn ended(child: Child) -> Ran {
     let output = child.wait_with_output().unwrap();
     Ran {
         code: output.status.code().unwrap(),
@@ -144,7 +145,7 @@ fn ended(child: Child) -> Ran {
     }
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
