@@ -16,6 +16,8 @@ mod server;
 mod layers;
 mod schema;
 mod tools;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 #[cfg(test)]
 mod tests;
 

@@ -17,6 +17,7 @@ use crate::model::loose::{Object, Value};
 use crate::model::stream::Decoder;
 use crate::model::wait::Wait;
 use crate::model::{Fault, Reply, read_reply};
+use crate::record::fuzzed::first_line;
 use crate::setup::{Api, Model, Setup};
 use crate::transcript::{
     At, BodyDigest, Entry, Estimate, Event, FaultClass, Purpose, Request, Speaker, User, jsonl,
@@ -267,14 +268,6 @@ fn sound(fault: &Fault) {
     assert!(fault.window.is_none() || fault.class == FaultClass::Overflow);
 }
 
-/// The line that says how to read an input, and what follows it.
-fn first_line(input: &[u8]) -> (String, &[u8]) {
-    let end = input.iter().position(|byte| *byte == b'\n');
-    let (line, rest) = input.split_at(end.unwrap_or(input.len()));
-    let line = String::from_utf8_lossy(line).into_owned();
-    (line, rest.get(1..).unwrap_or_default())
-}
-
 /// The number that a line begins with.
 fn seed(line: &str) -> usize {
     let word = line.split_whitespace().next().unwrap_or_default();
@@ -305,24 +298,10 @@ fn turn(seed: usize) -> usize {
     next.wrapping_mul(5) >> 1
 }
 
-/// Takes every input that is kept of a target.
-#[cfg(test)]
-pub(crate) fn replay(target: &str, holds: impl Fn(&[u8])) {
-    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
-    let mut replayed = 0;
-    for input in std::fs::read_dir(corpus.join(target)).unwrap() {
-        let path = input.unwrap().path();
-        // Shown if it breaks a promise.
-        println!("{}", path.display());
-        holds(&std::fs::read(path).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed > 0, "{target}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::fuzzed::replay;
 
     #[test]
     fn what_fuzzing_kept_holds() {

@@ -19,6 +19,8 @@ mod lock;
 mod memory;
 pub mod runs;
 mod storage;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 #[cfg(test)]
 mod tests;
 

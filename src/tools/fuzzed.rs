@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for Levels {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::fuzzed::replay;
+    use crate::record::fuzzed::replay;
 
     #[test]
     fn what_fuzzing_kept_holds() {
