@@ -15,6 +15,8 @@ mod draft;
 #[cfg(test)]
 mod failing;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod overflow;
 #[cfg(test)]
 mod edge;

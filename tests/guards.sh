@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Takes guards out, one at a time, and expects tests to fail for each: a guard that nothing misses is
+# guarded by no test.
+#   tests/guards.sh               all of them
+#   tests/guards.sh lock torn     those whose names hold one of these words
+# It works on a copy below target/, so the checkout stays as it is. Exit code 0: every guard is missed.
+set -eu
+cd "$(dirname "$0")/.."
+wanted=("$@")
+copy=target/guards/tree
+log="$PWD/target/guards/log"
+export CARGO_TARGET_DIR="$PWD/target/guards/build"
+mkdir -p "$copy"
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$copy"
+cd "$copy"
+failed=0
+
+# guard NAME FILE LINE INSTEAD TESTS...: in FILE, INSTEAD stands in the place of LINE, which is there
+# once; TESTS, as cargo takes them, are red then.
+guard() {
+    local name="$1" file="$2" line="$3" instead="$4" text word chosen=""
+    shift 4
+    [ "${#wanted[@]}" -gt 0 ] || chosen=yes
+    for word in "${wanted[@]}"; do
+        case "$name" in *"$word"*) chosen=yes ;; esac
+    done
+    [ -n "$chosen" ] || return 0
+    text="$(cat "$file")"
+    local rest="${text#*"$line"}"
+    if [ "$rest" = "$text" ] || [ "${rest#*"$line"}" != "$rest" ]; then
+        printf 'STALE   %s: `%s` is not in %s once\n' "$name" "$line" "$file"
+        failed=1
+        return 0
+    fi
+    printf '%s\n' "${text%%"$line"*}$instead$rest" >"$file"
+    if ! cargo test --no-run "$@" >"$log" 2>&1; then
+        printf 'BROKEN  %s: does not compile\n' "$name"
+        tail -n 20 "$log"
+        failed=1
+    elif cargo test "$@" >"$log" 2>&1; then
+        printf 'UNSEEN  %s: nothing is red in `cargo test %s`\n' "$name" "$*"
+        failed=1
+    else
+        printf 'missed  %s: %s\n' "$name" "$(grep -c '^test .* FAILED$' "$log") red"
+    fi
+    printf '%s\n' "$text" >"$file"
+}
+
+# The transcript's file.
+guard 'a stranger at the path is not written into' src/record/file.rs \
+    'if !leads_to(&self.path, &found) {' 'if false {' --lib record::tests::files
+guard 'a length that someone else changed' src/record/file.rs \
+    'if found.len() != self.length {' 'if false {' --lib record::tests::files
+guard 'a write is not continued' src/record/file.rs \
+    'Ok(written) if written == bytes.len() => Ok(()),' 'Ok(_) => Ok(()),' --lib record::file
+guard 'the lock' src/record/lock.rs \
+    'taken(|| file.try_lock())' 'taken(|| file.try_lock().or(Ok(())))' --lib record::tests::files
+guard 'the file is for nobody else' src/record/file.rs \
+    'file.set_permissions(fs::Permissions::from_mode(0o600))?;' \
+    'file.set_permissions(fs::Permissions::from_mode(0o644))?;' --lib record::tests::files
+guard 'the directory is for nobody else' src/record/file.rs \
+    'fs::set_permissions(dir, fs::Permissions::from_mode(0o700))' \
+    'fs::set_permissions(dir, fs::Permissions::from_mode(0o755))' --lib record::tests::files
+guard 'only a plain file is opened' src/record/file.rs \
+    'plain(&opened(fs::symlink_metadata(path))?)?;' '' --lib record::tests::files
+guard 'a new run takes no other file' src/record/file.rs \
+    '.create_new(true)' '.create(true)' --lib record::tests::files
+
+# Blobs.
+guard 'a link in place of a blob is not followed' src/record/blobs.rs \
+    'let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();' \
+    'let flags = OFlags::NONBLOCK.bits();' --lib record::blobs
+guard 'a blob is what its name says' src/record/blobs.rs \
+    'if Digest::of(&bytes) == digest {' 'if true {' --lib record::blobs
+guard 'a blob is there before the entry' src/record/journal.rs \
+    '|storage| storage.write_blob(digest, bytes),' \
+    '|storage| { let _ = (storage, digest, bytes); Ok(()) },' --lib record::tests
+
+# Reading.
+guard 'the checksum' src/transcript/jsonl.rs \
+    'if crc32c::crc32c(json) != crc {' 'if false {' --lib record::tests::crashes
+guard 'ids are not repeated' src/transcript/jsonl.rs \
+    'if id < self.expected {' 'if false {' --lib record::fuzzed
+guard 'ids are not missing' src/transcript/jsonl.rs \
+    'if id > self.expected {' 'if false {' --lib record::fuzzed
+guard 'a torn line is closed' src/record/journal.rs \
+    "line.insert(0, b'\\n');" '' --lib record::tests::crashes
+guard 'a torn line is described' src/record/mod.rs \
+    'recorder.record(Event::Note(Note::Torn(torn)))?;' 'let _ = torn;' --lib record::tests::crashes
+guard 'damage is refused' src/record/mod.rs \
+    'damage == OnDamage::Refuse' 'false' --lib record::tests::crashes
+guard 'a newer format is refused' src/record/mod.rs \
+    'if let Some(format) = newer(transcript) {' 'if let Some(format) = newer(transcript).filter(|_| false) {' \
+    --lib record::tests::crashes
+guard 'nothing is written after a failure' src/record/journal.rs \
+    'self.failed = true;' 'self.failed = false;' --lib record::tests::crashes
+
+# Durable before effect.
+guard 'a call is durably started before its effect' src/agent/call.rs \
+    'recorder.sync()?;' '' --test it crash::lost
+guard 'a call is started before the tool' src/agent/call.rs \
+    'self.record(recorder, Event::Started(Started { call: ready.id }))?;' '' --test it resumed
+guard 'a result is durable before the next request' src/agent/ask.rs \
+    'recorder.sync()?;' '' --test it crash::lost
+guard 'a started call is not run again' src/agent/call.rs \
+    'if view.working().started.contains(&id) {' 'if false {' --test it resumed
+
+exit "$failed"
