@@ -283,7 +283,11 @@ fn a_run_that_is_killed_at_any_moment_loses_nothing_and_does_nothing_twice() {
     let kills = times("UNDERTEXT_KILLS", 6);
     let mut draw = Draw(kills);
     while counts.kills < kills {
+        let before = counts.kills / 100;
         kill(&provider, &mut draw, &mut counts);
+        if counts.kills / 100 > before {
+            println!("{counts:?}");
+        }
     }
     println!("{counts:?}");
 }
