@@ -99,6 +99,7 @@ pub mod transcript;
 pub mod words;
 pub mod announcement;
 pub mod answer;
+pub mod secret;
 pub mod profile;
 pub mod wire;
 pub mod meter;

@@ -1,0 +1,93 @@
+//! How a value may be written.
+
+/// The alphabet of base64, whose last two signs differ in addresses.
+const DIGITS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// A value as it is, as JSON and addresses write it, in base64 wherever it begins, and in
+/// hexadecimal; each form once.
+pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
+    let bytes = value.as_bytes();
+    let hex = |digits: &str| -> Vec<u8> {
+        let digits = digits.as_bytes();
+        let two = |byte: &u8| {
+            [
+                digits[usize::from(byte >> 4)],
+                digits[usize::from(byte & 15)],
+            ]
+        };
+        bytes.iter().flat_map(two).collect()
+    };
+    let mut forms = vec![bytes.to_vec()];
+    let mut add = |form: Vec<u8>| {
+        if form.len() >= 8 && !forms.contains(&form) {
+            forms.push(form);
+        }
+    };
+    let once = json(value);
+    add(json(&once).into_bytes());
+    add(once.into_bytes());
+    for upper in ["0123456789ABCDEF", "0123456789abcdef"] {
+        for space in ["%20", "+"] {
+            add(percent(bytes, upper.as_bytes(), space));
+        }
+        add(hex(upper));
+    }
+    for ahead in 0..3 {
+        add(base64(bytes, ahead, *b"+/"));
+        add(base64(bytes, ahead, *b"-_"));
+    }
+    forms
+}
+
+/// The text inside of a JSON string.
+fn json(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    json.get(1..json.len().saturating_sub(1))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// As an address writes it.
+fn percent(bytes: &[u8], digits: &[u8], space: &str) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(*byte),
+            b' ' => text.extend_from_slice(space.as_bytes()),
+            byte => text.extend_from_slice(&[
+                b'%',
+                digits[usize::from(byte >> 4)],
+                digits[usize::from(byte & 15)],
+            ]),
+        }
+    }
+    text
+}
+
+/// The signs of base64 that these bytes alone make, if so many bytes stand before them.
+fn base64(bytes: &[u8], ahead: usize, last: [u8; 2]) -> Vec<u8> {
+    let mut padded = vec![0; ahead];
+    padded.extend_from_slice(bytes);
+    let sign = |six: u32| match six {
+        0..62 => DIGITS[six as usize],
+        62 => last[0],
+        _ => last[1],
+    };
+    let mut signs = Vec::new();
+    for three in padded.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        signs.extend([18, 12, 6, 0].map(|shift| sign(bits >> shift & 63)));
+    }
+    let (from, to) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
+    signs[from..to].to_vec()
+}
+
+/// The password in an address, if it holds one.
+pub(super) fn password(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (user, _) = authority.rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    Some(password)
+}

@@ -1,0 +1,295 @@
+//! Exact values that must be nowhere.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use regex::bytes::Regex;
+
+use crate::secret::encoded;
+
+/// What stands in the place of a value.
+const IN_ITS_PLACE: &str = "[secret]";
+
+/// A shorter value is no secret, or not one that can be told from other text.
+const SHORTEST: usize = 8;
+
+/// The shortest value of which parts are known as well.
+const IN_PARTS: usize = 16;
+
+/// Values that nothing may show or keep: keys, and what variables hold that are secret by their
+/// name. [`replace`](Self::replace) finds each as it is, as JSON, shells and addresses write it, in
+/// base64 and in hexadecimal, and what is left of it where a text was cut.
+#[derive(Clone, Default)]
+pub struct Known(Option<Arc<Patterns>>);
+
+/// The values, and what finds them: made when the first text is looked through.
+struct Patterns {
+    values: Vec<String>,
+    whole: LazyLock<Option<Regex>, Pattern>,
+    /// The first and the last characters of values, where a text may have been cut inside of them.
+    parts: LazyLock<Option<Regex>, Pattern>,
+}
+
+/// What makes a pattern.
+type Pattern = Box<dyn FnOnce() -> Option<Regex> + Send>;
+
+impl fmt::Debug for Known {
+    /// Tells how many there are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Known({})", self.count())
+    }
+}
+
+impl Known {
+    /// These values, and the lines of those that have several. What is shorter than eight
+    /// characters, or a single word, cannot be told from other text and is left out.
+    pub fn new<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> Self {
+        let mut all: Vec<String> = Vec::new();
+        for value in values {
+            let value = value.as_ref().trim();
+            let lines = value.lines().map(str::trim);
+            let lines = lines.filter(|line| line.len() >= IN_PARTS && !line.starts_with("-----"));
+            for part in std::iter::once(value).chain(lines) {
+                if is_telling(part) && all.iter().all(|known| known != part) {
+                    all.push(part.to_owned());
+                }
+            }
+        }
+        Self((!all.is_empty()).then(|| Arc::new(Patterns::of(all))))
+    }
+
+    /// The values of those of these variables that are secret by their name or look like a secret,
+    /// and what is secret in addresses.
+    pub fn of_variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        Self::new(variables.into_iter().filter_map(|(name, value)| {
+            let value = value.trim();
+            match encoded::password(value) {
+                Some(password) => Some(password),
+                None => is_secret(name, value).then_some(value),
+            }
+        }))
+    }
+
+    /// What is secret in an address: the password, and what its query says.
+    pub fn of_address(address: &str) -> Self {
+        let query = address.split_once('?').map_or("", |(_, query)| query);
+        let values = query
+            .split(['&', '#'])
+            .filter_map(|pair| pair.split_once('='));
+        let values = values.map(|(_, value)| value);
+        Self::new(values.chain(encoded::password(address)))
+    }
+
+    /// These and the others.
+    #[must_use]
+    pub fn and(&self, others: &Self) -> Self {
+        if others.is_empty() {
+            return self.clone();
+        }
+        Self::new(self.values().iter().chain(others.values()))
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.values().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn values(&self) -> &[String] {
+        self.0.as_ref().map_or(&[], |known| &known.values)
+    }
+
+    /// Whether a text holds one.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        self.0.as_ref().is_some_and(|known| {
+            let mut patterns = [&known.whole, &known.parts].into_iter();
+            patterns.any(|it| it.as_ref().is_some_and(|it| it.is_match(text.as_bytes())))
+        })
+    }
+
+    /// The text with `[secret]` in place of each value.
+    pub fn replace<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.replace_bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// The same for bytes that need not be text.
+    pub fn replace_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(known) = &self.0 else {
+            return Cow::Borrowed(bytes);
+        };
+        let whole = match known.whole.as_ref() {
+            Some(whole) => whole.replace_all(bytes, IN_ITS_PLACE.as_bytes()),
+            None => Cow::Borrowed(bytes),
+        };
+        let parts = known.parts.as_ref();
+        match parts.and_then(|parts| known.cut(parts, &whole)) {
+            Some(cut) => Cow::Owned(cut),
+            None => whole,
+        }
+    }
+}
+
+impl Patterns {
+    fn of(values: Vec<String>) -> Self {
+        let (one, other) = (values.clone(), values.clone());
+        Self {
+            values,
+            whole: LazyLock::new(Box::new(move || whole(&one))),
+            parts: LazyLock::new(Box::new(move || parts(&other))),
+        }
+    }
+
+    /// The bytes without the rest of a value that was cut: one that ends where a line does, or begins
+    /// where one begins.
+    fn cut(&self, parts: &Regex, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut new = Vec::new();
+        let mut end = 0;
+        for found in parts.find_iter(bytes) {
+            let values = self.values.iter().map(String::as_bytes);
+            let rest = values.filter_map(|value| rest(value, bytes, found.start(), found.end()));
+            let Some((from, to)) = rest.max_by_key(|(from, to)| to - from) else {
+                continue;
+            };
+            if from < end {
+                continue;
+            }
+            new.extend_from_slice(&bytes[end..from]);
+            new.extend_from_slice(IN_ITS_PLACE.as_bytes());
+            end = to;
+        }
+        (end > 0).then(|| {
+            new.extend_from_slice(&bytes[end..]);
+            new
+        })
+    }
+}
+
+/// How much of a value must be left for the rest to be known.
+fn part(value: &[u8]) -> usize {
+    (value.len() / 3).max(8)
+}
+
+/// What is left of a value around these bytes, if it was cut there.
+fn rest(value: &[u8], bytes: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
+    let cuts: [&[u8]; 4] = [b"\n", b"\r", "…".as_bytes(), b"\\n"];
+    if bytes[from..].starts_with(&value[..part(value).min(value.len())]) {
+        let same = value.iter().zip(&bytes[from..]).take_while(|(a, b)| a == b);
+        let end = from + same.count();
+        let behind = &bytes[end..];
+        if behind.is_empty() || cuts.iter().any(|cut| behind.starts_with(cut)) {
+            return Some((from, end));
+        }
+    }
+    if bytes[..to].ends_with(&value[value.len().saturating_sub(part(value))..]) {
+        let same = value.iter().rev().zip(bytes[..to].iter().rev());
+        let start = to - same.take_while(|(a, b)| a == b).count();
+        let before = &bytes[..start];
+        if before.is_empty() || cuts.iter().any(|cut| before.ends_with(cut)) {
+            return Some((start, to));
+        }
+    }
+    None
+}
+
+/// What finds the values however they are written.
+fn whole(values: &[String]) -> Option<Regex> {
+    let mut forms: Vec<Vec<u8>> = values.iter().flat_map(|it| encoded::forms(it)).collect();
+    // The longest first: one value may begin with another.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    alternation(forms.iter().map(Vec::as_slice))
+}
+
+/// What finds their ends.
+fn parts(values: &[String]) -> Option<Regex> {
+    let long = values.iter().map(String::as_bytes);
+    let long = long.filter(|value| value.len() >= IN_PARTS);
+    let ends = long.flat_map(|value| [&value[..part(value)], &value[value.len() - part(value)..]]);
+    alternation(ends)
+}
+
+/// A pattern that is any of these texts; `None` if there is none.
+fn alternation<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Option<Regex> {
+    let escaped = |text: &[u8]| -> String {
+        // Bytes, not characters: a part of a value may begin inside of one.
+        let literal = |byte: &u8| format!("\\x{byte:02x}");
+        text.iter().map(literal).collect()
+    };
+    let texts: Vec<String> = texts.map(escaped).collect();
+    if texts.is_empty() {
+        return None;
+    }
+    let pattern = format!("(?-u:{})", texts.join("|"));
+    let mut builder = regex::bytes::RegexBuilder::new(&pattern);
+    builder.size_limit(256 << 20).build().ok()
+}
+
+/// Whether a value is long enough, and more than one word.
+fn is_telling(value: &str) -> bool {
+    let word = value.len() < 24 && value.chars().all(|c| c.is_ascii_alphabetic());
+    let stands_in = [
+        "not-needed",
+        "no-key",
+        "lm-studio",
+        "changeme",
+        "placeholder",
+        "sk-no-key-required",
+    ];
+    value.len() >= SHORTEST && !word && !stands_in.contains(&value)
+}
+
+/// Whether a variable's name says that its value is secret, and the value does not say otherwise.
+fn is_secret(name: &str, value: &str) -> bool {
+    let path = value.starts_with(['/', '~', '.']) && !value.contains(['+', '=']);
+    let socket = value.contains(":/") || value.contains("=/");
+    let number = value.len() < 16 && value.chars().all(|c| c.is_ascii_digit());
+    let plain = path || socket || number;
+    !plain && (names_a_secret(name) || super::masked(value) != value)
+}
+
+/// Whether a variable is called like one that holds a secret.
+fn names_a_secret(name: &str) -> bool {
+    const WORDS: [&str; 19] = [
+        "KEY",
+        "KEYS",
+        "APIKEY",
+        "TOKEN",
+        "TOKENS",
+        "SECRET",
+        "SECRETS",
+        "PASSWORD",
+        "PASSWD",
+        "PASS",
+        "PWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "AUTH",
+        "PAT",
+        "COOKIE",
+        "DSN",
+        "JWT",
+    ];
+    const WITHIN: [&str; 8] = [
+        "TOKEN",
+        "SECRET",
+        "PASSW",
+        "PASSPHRASE",
+        "APIKEY",
+        "API_KEY",
+        "ACCESSKEY",
+        "PRIVATE_KEY",
+    ];
+    let upper = name.to_ascii_uppercase();
+    upper
+        .split(['_', '-', '.'])
+        .any(|word| WORDS.contains(&word))
+        || WITHIN.iter().any(|word| upper.contains(word))
+}
