@@ -6,12 +6,14 @@ mod cli;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use undertext::secret::Masks;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Cli, Command, Process};
+use crate::cli::{Cli, Command, Process, visible};
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(visible::panicked));
     let process = Process::this();
     let mut term = process.term();
     let cli = match Cli::try_parse() {
@@ -31,6 +33,9 @@ fn main() -> ExitCode {
             .into();
         }
     };
+    if cli.unmasked {
+        term = term.behind(Masks::none());
+    }
     let able = cli::process::outlive_limits();
     match able.and_then(|()| dispatch(&cli, &process, &mut term)) {
         Ok(exit) => exit.into(),

@@ -3,6 +3,7 @@
 //! Neighbouring calls that only read run at the same time; a call with an effect waits for all
 //! before it and holds all after it, and its `started` entry is durable before it begins.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
@@ -15,6 +16,7 @@ use crate::exchange::{Clipped, Effect, Ending, Status, ToolResult, ToolSpec};
 use crate::hands::{self, Order};
 use crate::id::{CallId, Digest, EntryId};
 use crate::record::Recorder;
+use crate::secret::Known;
 use crate::tools::{Call, Outcome, Place, clip, is_malformed, scope};
 use crate::transcript::{Event, Reason, Started};
 use crate::view::View;
@@ -223,6 +225,8 @@ impl Agent {
         outcome: Outcome,
         ms: Option<u64>,
     ) -> Result<(), AgentError> {
+        // Before anything is clipped: a part of a value is harder to know.
+        let outcome = without(recorder.kept_out(), outcome);
         let outcome = outcome.clipped(self.result_chars(recorder.view(), call), call);
         let outcome = within_its_share(recorder.view(), outcome, call);
         let clipped = match (&outcome.whole, outcome.bytes) {
@@ -267,6 +271,18 @@ impl Agent {
         }
         Ok(Reason::Interrupted)
     }
+}
+
+/// The outcome without values that must be nowhere.
+fn without(known: &Known, mut outcome: Outcome) -> Outcome {
+    if let Cow::Owned(content) = known.replace(&outcome.content) {
+        outcome.content = content;
+    }
+    let whole = outcome.whole.as_deref();
+    if let Some(Cow::Owned(whole)) = whole.map(|whole| known.replace_bytes(whole)) {
+        outcome.whole = Some(whole);
+    }
+    outcome
 }
 
 /// Whether the calls of a tool change the world; of one that is not known, they might.

@@ -68,6 +68,11 @@ impl Agent {
             untaken::leave_out_learned(view, main);
         }
         let hooks = self.hooks(&mut setup);
+        // As it is recorded: what is kept out makes it no other one.
+        let kept = Event::Setup(Box::new(setup.clone()));
+        if let Some(Event::Setup(kept)) = recorder.kept_out().event(kept) {
+            setup = *kept;
+        }
         if view.setup() != Some(&setup) {
             self.record(recorder, Event::Setup(Box::new(setup)))?;
             if let Some(text) = hooks {
@@ -117,6 +122,11 @@ pub(super) fn user(
         text,
         mut attachments,
     } = task;
+    let known = recorder.kept_out();
+    let text = known.replace(&text).into_owned();
+    for attachment in &mut attachments {
+        attachment.text = known.replace(&attachment.text).into_owned();
+    }
     let chars = scaled(recorder.view(), &text, chars);
     let entry = recorder.view().transcript().next_id();
     let (text, clipped) = match clip::clip_entry(&text, chars, entry) {

@@ -150,6 +150,7 @@ pub(crate) fn compact(
     let path = find::path(&args.run, &dir, process)?;
     let storage = FileStorage::open(&path, settings.transcripts.sync)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
+    recorder.keep_out(process.known());
     let run = recorder.run();
     let report = carry_out(&order, &mut recorder, &args.as_run(), process, term)?;
     compacted::show(&report, (Some(run), &args.run), How::Real, args.json, term)?;
@@ -243,6 +244,8 @@ fn ask(
     term: &mut Term,
 ) -> Result<Report, Failure> {
     let mut start = Start::new(as_run, process, &mut io::empty())?;
+    recorder.keep_out(start.known.clone());
+    term.hide(&start.known);
     let runtime = process::runtime()?;
     let done = runtime.block_on(async {
         let _served = offline::serve(as_run, &mut start, Some(recorder)).await?;

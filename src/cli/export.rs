@@ -10,14 +10,15 @@ use undertext::export::{self, markdown};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
-use crate::cli::term::{Look, Term, Terminals};
+use crate::cli::term::{Look, Term};
 use crate::cli::{Format, Process, SettingArgs, Shown, outputs, print};
 
 /// `export`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  undertext export last > run.jsonl                    the transcript, byte for byte
+  undertext export last > run.jsonl                    the transcript's lines
+  undertext export last --unmasked > run.jsonl         the same, byte for byte, secrets too
   undertext export last --format markdown --out run.md
   undertext export last --format atif --out run.json   for tools that know ATIF")]
 pub(crate) struct ExportArgs {
@@ -66,20 +67,38 @@ pub(crate) fn export(
     let found = find::read(&args.run, &args.settings, process, term)?;
     let Some(out) = out else {
         write(args, &found, term)?;
+        let masked = term.has_masked();
+        say_masked(args, masked, term)?;
         return Ok(left(&found));
     };
     if outputs::real(&found.path) == out {
         let text = format!("{} is the transcript itself", out.display());
         return Err(Failure::usage(text));
     }
+    let mut masked = false;
     let written: Result<(), Written> = outputs::write_by(&out, |file| {
-        let to = Box::new(BufWriter::new(file));
-        let mut paper = Term::new(to, Box::new(io::sink()), Terminals::default());
-        Ok(write(args, &found, &mut paper)?)
+        let mut paper = term.paper(Box::new(BufWriter::new(file)));
+        write(args, &found, &mut paper)?;
+        masked = paper.has_masked();
+        Ok(())
     });
     written.map_err(|error| error.at(&out))?;
     term.say(&[(Look::Faint, format!("written to {}", out.display()))])?;
+    say_masked(args, masked, term)?;
     Ok(left(&found))
+}
+
+/// Says that what is written is not what was recorded, if it is not.
+fn say_masked(args: &ExportArgs, masked: bool, term: &mut Term) -> io::Result<()> {
+    if !masked {
+        return Ok(());
+    }
+    let exact = match (args.format, args.view) {
+        (Form::Jsonl, Shown::Raw) => ": the requests in it can no longer be verified",
+        (Form::Jsonl | Form::Markdown | Form::Atif, _) => "",
+    };
+    let text = format!("what looks like a secret is masked{exact}; --unmasked writes it as it is");
+    term.say(&[(Look::Faint, text)])
 }
 
 /// What is written of a damaged run is not all of it.
@@ -132,7 +151,7 @@ fn write(args: &ExportArgs, found: &Found, term: &mut Term) -> Result<(), Failur
                 Shown::Compacted => export::Shown::Compacted,
                 Shown::Both => export::Shown::Both,
             };
-            let mut out = BufWriter::new(term.document());
+            let mut out = BufWriter::new(term.prose());
             markdown::write(view, shown, &mut out)?;
             Ok(out.flush()?)
         }
@@ -149,7 +168,7 @@ fn write(args: &ExportArgs, found: &Found, term: &mut Term) -> Result<(), Failur
     }
 }
 
-/// The file itself, byte for byte, whatever is wrong with it.
+/// The file itself, byte for byte but for what is masked, whatever is wrong with it.
 fn copy(path: &Path, term: &mut Term) -> Result<(), Failure> {
     let file = File::open(path).map_err(|error| {
         let context = format!("cannot read {}", path.display());

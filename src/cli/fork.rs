@@ -149,6 +149,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         return Ok(Exit::Done);
     }
     let mut recorder = Recorder::open(Box::new(storage), clock, OnDamage::Refuse)?;
+    recorder.keep_out(process.known());
     if let Some(retraction) = &without {
         made.without = Some(take_back(retraction, &mut recorder)?);
     }

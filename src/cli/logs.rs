@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use clap::Args;
 use tracing_subscriber::Layer as _;
@@ -14,9 +14,11 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use undertext::secret::Masks;
 
 use crate::cli::Process;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::visible::Veiled;
 
 /// How much is said, and where.
 #[derive(Debug, Default, Args)]
@@ -33,8 +35,8 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// Says from now on what was asked for.
-    pub(crate) fn begin(&self, process: &Process) -> Result<(), Failure> {
+    /// Says from now on what was asked for, behind these masks.
+    pub(crate) fn begin(&self, process: &Process, masks: &Masks) -> Result<(), Failure> {
         let level = match self.verbose {
             0 => LevelFilter::OFF,
             1 => LevelFilter::INFO,
@@ -42,15 +44,19 @@ impl LogArgs {
         };
         let ours = |level| Targets::new().with_target("undertext", level);
         let said = tracing_subscriber::fmt::layer()
-            .with_writer(io::stderr)
+            .with_writer({
+                let masks = masks.clone();
+                move || Veiled::new(io::stderr(), &masks)
+            })
             .with_span_events(FmtSpan::CLOSE)
             .with_ansi(false)
             .with_target(false)
             .with_filter(ours(level));
         let file = self.path(process).map(|path| file(&path));
         let written = file.transpose()?.map(|file| {
+            let (file, masks) = (Arc::new(file), masks.clone());
             tracing_subscriber::fmt::layer()
-                .with_writer(Mutex::new(file))
+                .with_writer(move || Veiled::new(Arc::clone(&file), &masks))
                 .with_span_events(FmtSpan::CLOSE)
                 .with_ansi(false)
                 .with_filter(ours(LevelFilter::DEBUG))

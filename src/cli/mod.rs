@@ -4,6 +4,7 @@
 //! [`Process`]; everything they show goes through [`term::Term`].
 
 pub(crate) mod exit;
+pub(crate) mod visible;
 pub(crate) mod term;
 mod wrap;
 pub(crate) mod amount;
@@ -89,6 +90,9 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Show what looks like a secret as it is, also in files that are written
+    #[arg(long, global = true)]
+    pub(crate) unmasked: bool,
 }
 
 const HELP: &str = "\

@@ -104,6 +104,7 @@ impl Outputs {
             let text = format!("the model said nothing; {} is empty", path.display());
             report.say(Look::Plain, &text);
         }
+        let text = report.masks().document(text).into_owned();
         write(path, text.as_bytes()).map_err(|error| unwritten(path, error))
     }
 
@@ -123,6 +124,12 @@ impl Outputs {
             named => format!("; {named} that are no text or too large are only named"),
         };
         report.say(Look::Faint, &format!("{}: {files}{named}", path.display()));
+        let text = String::from_utf8_lossy(&changes.patch);
+        if report.masks().text(&text) != text {
+            let path = path.display();
+            let text = format!("{path} holds what looks like a secret: it is exact, to be applied");
+            report.say(Look::Bad, &text);
+        }
         Ok(())
     }
 }

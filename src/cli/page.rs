@@ -19,8 +19,8 @@ use crate::cli::{Process, SettingArgs, amount};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The file holds everything it needs: it can be mailed, kept, and opened without network. Nothing in it \
-can run, load or send anything but its own script. It holds all that the run read and wrote: look at it \
-before you give it away.")]
+can run, load or send anything but its own script. It holds all that the run read and wrote; what looks \
+like a secret is masked in it, but look at it before you give it away.")]
 pub(crate) struct PageArgs {
     /// The run
     #[arg(value_name = "RUN", default_value = "last")]
@@ -72,7 +72,7 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
         Exit::Transcript
     };
     let entries = found.loaded.view.transcript().entries();
-    let mut data = Data::default();
+    let mut data = Data::behind(term.masks().clone());
     for entry in entries {
         data.take(entry);
     }
@@ -82,7 +82,7 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
     let html = page::html(&data.more(), Life::File);
     let out = match &args.out {
         Some(out) if out.as_os_str() == "-" => {
-            term.write(html.as_bytes())?;
+            term.page(&html)?;
             return Ok(exit);
         }
         Some(out) => out.clone(),

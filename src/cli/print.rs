@@ -107,8 +107,12 @@ impl Page<'_> {
             Format::Markdown => self.block(&sent.head, &sent.body),
             Format::Text => {
                 self.term.print(&[(Look::Strong, &sent.head)])?;
-                for line in sent.body.iter().flat_map(|text| text.lines()) {
-                    self.term.print(&[(Look::Plain, format!("      {line}"))])?;
+                // Whole, before it is cut into lines.
+                let masks = self.term.masks().clone();
+                for text in &sent.body {
+                    for line in masks.text(text).lines() {
+                        self.term.print(&[(Look::Plain, format!("      {line}"))])?;
+                    }
                 }
                 Ok(())
             }
@@ -128,8 +132,11 @@ fn raw(found: &Found, at: Option<&Place>, now: At, page: &mut Page<'_>) -> Resul
         None => view.transcript().entries(),
     };
     let blobs = Blobs::beside(&found.path);
+    // Whole, before they are cut into lines.
+    let masks = page.term.masks().clone();
     for one in entries {
-        let one = &*in_full(one, &blobs);
+        let one = in_full(one, &blobs);
+        let one = &*masks.entry(&one);
         if page.format == Format::Markdown {
             let (head, body) = entry::parts(one);
             page.block(&format!("e{} {head}", one.id), &body)?;
@@ -191,7 +198,7 @@ fn in_full<'a>(entry: &'a Entry, blobs: &Blobs) -> Cow<'a, Entry> {
     full
 }
 
-/// Prints the lines of the file, exactly.
+/// Prints the lines of the file.
 fn lines(path: &Path, span: Option<Span>, page: &mut Page<'_>) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let context = format!("cannot read {}", path.display());
@@ -208,7 +215,9 @@ fn lines(path: &Path, span: Option<Span>, page: &mut Page<'_>) -> Result<(), Fai
                 page.json("raw", "entry", json)?;
             }
             // Damage is shown as it is, but never among other objects.
-            Err(_) if is_meant && !page.wrapped => page.term.write(&line)?,
+            Err(_) if is_meant && !page.wrapped => {
+                page.term.print_json(&String::from_utf8_lossy(bytes))?;
+            }
             Ok(_) | Err(_) => {}
         }
         line.clear();

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use undertext::config::Environment;
+use undertext::secret::{Known, Masks};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Term, Terminals};
@@ -70,7 +71,14 @@ impl Process {
                 .or_else(|| columns(&out))
                 .or_else(|| out.is_terminal().then_some(80)),
         };
-        Term::new(Box::new(out), Box::new(err), terminals)
+        let term = Term::new(Box::new(out), Box::new(err), terminals);
+        term.behind(Masks::new(self.known()))
+    }
+
+    /// The values of its variables that must be nowhere.
+    pub(crate) fn known(&self) -> Known {
+        let variables = self.environment.iter();
+        Known::of_variables(variables.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 }
 

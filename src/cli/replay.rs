@@ -35,6 +35,10 @@ pub(crate) fn replay(
         let request = at.request(view, Clock::System.now())?;
         let (body, but) = sent::body(view, request)?;
         term.write(&body.bytes)?;
+        if term.has_masked() {
+            let text = "what looks like a secret is masked; --unmasked writes the exact bytes";
+            term.say(&[(Look::Faint, text)])?;
+        }
         if let Some(but) = but {
             term.say(&[(Look::Bad, "warning: "), (Look::Plain, &but)])?;
             return Ok(Exit::Unfinished);

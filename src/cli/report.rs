@@ -11,6 +11,7 @@ use undertext::compaction::notice::Notice;
 use undertext::id::{CallId, EntryId};
 use undertext::model::Delta;
 use undertext::record::{Clock, Recorder, Stopwatch};
+use undertext::secret::{Masks, Pieces};
 use undertext::transcript::{Entry, Event, Note, Purpose, jsonl};
 
 use crate::cli::output::{Piece, Told};
@@ -50,6 +51,10 @@ pub(crate) struct Report<'a> {
     /// What is going on, and since when.
     doing: String,
     since: Stopwatch,
+    /// What came in of a reply and may not be shown yet.
+    text: Pieces,
+    thoughts: Pieces,
+    asked: EntryId,
 }
 
 impl<'a> Report<'a> {
@@ -75,7 +80,15 @@ impl<'a> Report<'a> {
             summarizes: false,
             open: VecDeque::new(),
             doing: String::new(),
+            text: Pieces::default(),
+            thoughts: Pieces::default(),
+            asked: EntryId(0),
         }
+    }
+
+    /// What is hidden in all that is shown.
+    pub(crate) fn masks(&self) -> &Masks {
+        self.term.masks()
     }
 
     /// Says nothing to people from now on but what went wrong, and the answer.
@@ -106,6 +119,7 @@ impl<'a> Report<'a> {
 
     /// Shows an entry.
     pub(crate) fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        self.pieces_end()?;
         if self.json {
             let line = jsonl::encode(entry).map_err(io::Error::other)?;
             let line = String::from_utf8_lossy(&line);
@@ -209,18 +223,44 @@ impl<'a> Report<'a> {
     }
 
     fn delta(&mut self, request: EntryId, delta: &Delta) -> io::Result<()> {
+        self.asked = request;
+        let masks = self.term.masks();
         let (piece, doing) = match delta {
-            Delta::Text(text) => (Piece::Text(text.clone()), "writing"),
-            Delta::Reasoning(text) => (Piece::Reasoning(text.clone()), "thinking"),
-            Delta::Call { name } => (Piece::Call(name.clone()), "calling"),
+            Delta::Text(text) => (Piece::Text(self.text.take(masks, text)), "writing"),
+            Delta::Reasoning(text) => {
+                let piece = self.thoughts.take(masks, text);
+                (Piece::Reasoning(piece), "thinking")
+            }
+            Delta::Call { name } => {
+                self.pieces_end()?;
+                (Piece::Call(name.clone()), "calling")
+            }
             Delta::Reply(_) | Delta::Fault(_) => return Ok(()),
         };
-        self.object(&Told::Delta { request, piece })?;
+        self.piece(piece)?;
         if self.doing != doing && !self.summarizes {
             self.begin(doing);
             self.tick();
         }
         Ok(())
+    }
+
+    /// Shows what was held back of a reply: no more of it comes.
+    fn pieces_end(&mut self) -> io::Result<()> {
+        let masks = self.term.masks();
+        let (thoughts, text) = (self.thoughts.finish(masks), self.text.finish(masks));
+        self.piece(Piece::Reasoning(thoughts))?;
+        self.piece(Piece::Text(text))
+    }
+
+    /// Tells programs of a piece of a reply, unless it is empty.
+    fn piece(&mut self, piece: Piece) -> io::Result<()> {
+        let (Piece::Text(text) | Piece::Reasoning(text) | Piece::Call(text)) = &piece;
+        if text.is_empty() {
+            return Ok(());
+        }
+        let request = self.asked;
+        self.object(&Told::Delta { request, piece })
     }
 
     fn next_call(&mut self) -> io::Result<()> {

@@ -40,7 +40,8 @@ pub(super) const LEAVING: Duration = Duration::from_secs(1);
 /// Runs an agent until the model is done or something ends the run.
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let start = Start::new(args, process, &mut io::stdin())?;
-    args.logs.begin(process)?;
+    term.hide(&start.known);
+    args.logs.begin(process, term.masks())?;
     let runtime = process::runtime()?;
     let exit = runtime.block_on(go(args, start, process, term));
     runtime.shutdown_timeout(LEAVING);
@@ -88,6 +89,7 @@ async fn go(
         }
         None => (create(&start, &workspace, run, args.name.as_deref())?, 0),
     };
+    recorder.keep_out(start.known.clone());
     if let Some(lock) = &mut lock {
         lock.name(recorder.run());
     }
@@ -266,7 +268,7 @@ fn create(
         run,
         workspace: workspace.to_string_lossy().into_owned(),
         generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
-        name: name.map(ToOwned::to_owned),
+        name: name.map(|name| start.known.replace(name).into_owned()),
         parent: None,
         imported: None,
     };

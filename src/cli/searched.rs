@@ -7,6 +7,7 @@ use undertext::exchange::Reasoning;
 use undertext::explain::Life;
 use undertext::id::EntryId;
 use undertext::overlay::Layer;
+use undertext::secret::Masks;
 use undertext::transcript::Event;
 use undertext::view::{As, View};
 
@@ -17,6 +18,9 @@ const AROUND: usize = 40;
 
 /// The longest match that is shown whole, in characters.
 const WHOLE: usize = 60;
+
+/// What is shown of a match that may not be shown.
+const MASKED: &str = "[masked]";
 
 /// A text that was looked for and found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,7 +47,7 @@ pub(crate) struct Said {
 
 /// The entries of the conversation and the summaries with a text that matches, each with its first
 /// match, oldest first.
-pub(crate) fn entries(view: &View, regex: &Regex) -> Vec<(EntryId, Match)> {
+pub(crate) fn entries(view: &View, regex: &Regex, masks: &Masks) -> Vec<(EntryId, Match)> {
     let entries = view.transcript().entries().iter();
     let found = entries.filter_map(|entry| {
         let is_reply = matches!(entry.event, Event::Response(_));
@@ -51,15 +55,22 @@ pub(crate) fn entries(view: &View, regex: &Regex) -> Vec<(EntryId, Match)> {
             return None;
         }
         let texts = texts(&entry.event);
-        let (text, at) = texts
-            .into_iter()
-            .find_map(|text| Some((text, regex.find(text)?)))?;
-        let matched = Match {
-            text: at.as_str().to_owned(),
-            line: line(text, at.start(), at.end()),
-            summaries: Vec::new(),
+        let text = texts.into_iter().find(|text| regex.is_match(text))?;
+        // Masked whole: a part of a secret is harder to know.
+        let shown = masks.text(text);
+        let (text, line) = match regex.find(&shown) {
+            Some(at) => (at.as_str(), line(&shown, at.start(), at.end())),
+            None => (MASKED, MASKED.to_owned()),
         };
-        Some((entry.id, matched))
+        let (text, summaries) = (text.to_owned(), Vec::new());
+        Some((
+            entry.id,
+            Match {
+                text,
+                line,
+                summaries,
+            },
+        ))
     });
     found.collect()
 }

@@ -75,7 +75,9 @@ pub(crate) fn serve(
     let exit = runtime.block_on(async {
         let mut signals = stop::watch(AT_ONCE.to_owned())?;
         let follow = Follow::open(path).map_err(failed_to_follow)?;
-        let mut server = Server::serve(listen.0, follow).await.map_err(failed)?;
+        let mut server = Server::serve(listen.0, follow, term.masks().clone())
+            .await
+            .map_err(failed)?;
         tell(listen, &server, path, json, term)?;
         tokio::select! {
             Some(exit) = signals.recv() => Ok(exit),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use undertext::compaction::by_hand::Order;
 use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment, Settings};
+use undertext::secret::Known;
 use undertext::transcript::Attachment;
 
 use crate::cli::exit::Failure;
@@ -41,6 +42,8 @@ pub(crate) struct Start {
     pub(crate) order: Option<Order>,
     /// What the person should know before it begins.
     pub(crate) remarks: Vec<String>,
+    /// What must be nowhere: the key, and what variables hold that are secret.
+    pub(crate) known: Known,
 }
 
 impl Start {
@@ -75,6 +78,7 @@ impl Start {
         }
         spoken(&settings)?;
         let endpoint = offline::endpoint(args, &settings, environment).map_err(no_key)?;
+        let known = process.known().and(&of_server(&endpoint));
         let passed = passed(&args.env, &settings, &endpoint, environment)?;
         let transcripts = settings.transcripts_dir(environment)?;
         let workspace = match &args.workspace {
@@ -99,6 +103,7 @@ impl Start {
             transcripts,
             order,
             remarks,
+            known,
         })
     }
 }
@@ -133,6 +138,13 @@ pub(crate) fn mistaken(environment: &Environment) -> impl Iterator<Item = String
     mistaken.map(|(variable, meant)| {
         format!("{variable} is not read; two underscores stand between levels: {meant}")
     })
+}
+
+/// What is secret of a server: the key, and what its address holds.
+pub(super) fn of_server(endpoint: &Endpoint) -> Known {
+    let key = endpoint.key.as_ref().map(config::Key::secret);
+    let address = Known::of_address(&endpoint.base_url);
+    Known::new(key).and(&address)
 }
 
 /// Says which server is asked, and with whose key.

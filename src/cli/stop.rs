@@ -7,8 +7,10 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use undertext::hands;
+use undertext::secret::masked;
 
 use crate::cli::exit::Exit;
+use crate::cli::visible::visible;
 
 /// How long whoever is told of the second signal may take.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -41,7 +43,7 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
                 tokio::time::sleep(PATIENCE).await;
                 // Standard error may be such a pipe as well.
                 let said = tokio::task::spawn_blocking(move || {
-                    writeln!(io::stderr(), "{last_words}").ok();
+                    writeln!(io::stderr(), "{}", visible(&masked(&last_words))).ok();
                 });
                 tokio::time::timeout(PATIENCE, said).await.ok();
                 return at_once(Exit::Interrupted);

@@ -1,83 +1,18 @@
-//! What a terminal may see.
+//! What leaves the program, and what a terminal may see.
 //!
-//! Every text that a model, a tool or a file had a hand in goes through [`visible`]: characters that
-//! would move the cursor, change the direction of writing or hide something are written out.
-//! Line ends and tabs stay. Colour and the live line appear on a terminal only.
+//! Every text that is written goes through [`Masks`], which hide what looks like a secret, and through
+//! [`visible`]: characters that would move the cursor, change the direction of writing or hide
+//! something are written out. Line ends and tabs stay. Colour and the live line appear on a terminal
+//! only.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// The text with every character that a reader would not see as one written out, such as
-/// `\u{1b}`.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    encode(text, |safe, bad| {
-        write!(safe, "{}", bad.escape_unicode()).ok();
-    })
-}
+use serde::de::IgnoredAny;
+use undertext::secret::{Known, Lines, Masks};
 
-/// The same for JSON text, which means the same afterwards.
-pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    encode(json, |safe, bad| {
-        for unit in bad.encode_utf16(&mut [0; 2]) {
-            write!(safe, "\\u{unit:04x}").ok();
-        }
-    })
-}
-
-fn encode(text: &str, write_out: impl Fn(&mut String, char)) -> Cow<'_, str> {
-    let Some(first) = hidden(text).next() else {
-        return Cow::Borrowed(text);
-    };
-    let mut safe = String::with_capacity(text.len() + 16);
-    safe.push_str(&text[..first.0]);
-    let mut end = first.0;
-    for (at, bad) in hidden(text) {
-        safe.push_str(&text[end..at]);
-        write_out(&mut safe, bad);
-        end = at + bad.len_utf8();
-    }
-    safe.push_str(&text[end..]);
-    Cow::Owned(safe)
-}
-
-/// The characters to write out, with their places.
-fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut before = ' ';
-    text.char_indices().filter(move |(_, c)| {
-        // One selector that makes a sign an emoji hides nothing; a row of them may.
-        let emoji = *c == '\u{fe0f}' && !before.is_ascii() && !is_hidden(before);
-        before = *c;
-        is_hidden(*c) && !emoji
-    })
-}
-
-/// Whether the character is a control, changes the direction of writing, or takes no place.
-fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{17b4}'
-        | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        c => c.is_control(),
-    }
-}
+use crate::cli::visible::{tame, visible, visible_json};
 
 /// How a piece of text looks on a terminal with colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +43,35 @@ struct Stream {
     to: Box<dyn Write + Send>,
     terminal: bool,
     colour: bool,
+    /// What was written before, as far as it matters for what may be shown next.
+    lines: Lines,
 }
 
 impl Stream {
-    fn line<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
+    /// Writes a line, or several, masked.
+    fn line<T: AsRef<str>>(&mut self, masks: &Masks, pieces: &[(Look, T)]) -> io::Result<()> {
+        let whole: String = pieces.iter().map(|(_, text)| text.as_ref()).collect();
+        let shown = self.lines.next(masks, &whole);
+        if shown == whole {
+            return self.put(pieces);
+        }
+        let each = pieces.iter();
+        let each = each.map(|(look, text)| (*look, masks.text(text.as_ref())));
+        let each: Vec<(Look, Cow<'_, str>)> = each.collect();
+        if each
+            .iter()
+            .map(|(_, text)| text.as_ref())
+            .collect::<String>()
+            == shown
+        {
+            self.put(&each)
+        } else {
+            self.put(&[(Look::Plain, shown)])
+        }
+    }
+
+    /// Writes what may be shown, made visible.
+    fn put<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         let mut line = String::new();
         for (look, text) in pieces {
             let text = visible(text.as_ref());
@@ -133,6 +93,9 @@ pub(crate) struct Term {
     columns: usize,
     width: Option<usize>,
     live_shown: bool,
+    masks: Masks,
+    /// Something was masked in a document.
+    masked: bool,
 }
 
 /// What each of the two streams is.
@@ -161,6 +124,7 @@ impl Term {
             to,
             terminal,
             colour: terminal && terminals.colour,
+            lines: Lines::default(),
         };
         Self {
             out: stream(out, terminals.out),
@@ -168,42 +132,97 @@ impl Term {
             columns: terminals.columns.unwrap_or(80),
             width: terminals.width,
             live_shown: false,
+            masks: Masks::default(),
+            masked: false,
         }
+    }
+
+    /// Whether something was masked in what programs read as it stands elsewhere.
+    pub(crate) fn has_masked(&self) -> bool {
+        self.masked
+    }
+
+    /// The same terminal behind these masks.
+    #[must_use]
+    pub(crate) fn behind(mut self, masks: Masks) -> Self {
+        self.masks = masks;
+        self
+    }
+
+    /// What is hidden in all that it shows.
+    pub(crate) fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    /// Hides these values too from now on, whatever else is shown.
+    pub(crate) fn hide(&mut self, known: &Known) {
+        self.masks = self.masks.and_known(known);
+    }
+
+    /// A file to write to, behind the same masks.
+    pub(crate) fn paper(&self, to: Box<dyn Write + Send>) -> Self {
+        let paper = Self::new(to, Box::new(io::sink()), Terminals::default());
+        paper.behind(self.masks.clone())
     }
 
     /// Writes a line to standard output.
     pub(crate) fn print<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         self.clear_live()?;
-        self.out.line(pieces)
+        self.out.line(&self.masks, pieces)
     }
 
-    /// Writes a line of JSON to standard output: to a program exactly, to a terminal made visible.
+    /// Writes a line of JSON to standard output, masked and made visible: it means the same.
     pub(crate) fn print_json(&mut self, json: &str) -> io::Result<()> {
         self.clear_live()?;
-        if self.out.terminal {
-            writeln!(self.out.to, "{}", visible_json(json))?;
-        } else {
-            writeln!(self.out.to, "{json}")?;
-        }
+        let json = self.masks.json(json);
+        writeln!(self.out.to, "{}", visible_json(&json))?;
         self.out.to.flush()
     }
 
-    /// Writes bytes to standard output: to a program exactly, to a terminal made visible.
+    /// Writes bytes to standard output: to a program exactly but for what is masked, to a terminal
+    /// made visible.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.clear_live()?;
+        let text = String::from_utf8_lossy(bytes);
+        let shown = self.masks.document(&text);
+        let same = shown == text;
+        self.masked |= !same;
         if self.out.terminal {
-            let text = String::from_utf8_lossy(bytes);
-            return self.out.line(&[(Look::Plain, text)]);
+            return self.out.put(&[(Look::Plain, shown)]);
         }
-        self.out.to.write_all(bytes)?;
+        if same {
+            self.out.to.write_all(bytes)?;
+        } else {
+            self.out.to.write_all(shown.as_bytes())?;
+        }
         self.out.to.flush()
     }
 
-    /// What writes a document to standard output: to a program exactly, to a terminal line by line,
-    /// made visible.
+    /// Writes a page whose data are masked already: to a program exactly, to a terminal made visible.
+    pub(crate) fn page(&mut self, html: &str) -> io::Result<()> {
+        self.clear_live()?;
+        if self.out.terminal {
+            return self.out.put(&[(Look::Plain, html)]);
+        }
+        self.out.to.write_all(html.as_bytes())?;
+        self.out.to.flush()
+    }
+
+    /// What writes a document to standard output line by line, each text or JSON: to a program
+    /// exactly but for what is masked, to a terminal made visible.
     pub(crate) fn document(&mut self) -> Document<'_> {
         Document {
             term: self,
+            kind: Kind::Exact,
+            line: Vec::new(),
+        }
+    }
+
+    /// The same for a document that people read, with nothing in it that could command a terminal.
+    pub(crate) fn prose(&mut self) -> Document<'_> {
+        Document {
+            term: self,
+            kind: Kind::Prose,
             line: Vec::new(),
         }
     }
@@ -218,20 +237,28 @@ impl Term {
         self.err.terminal
     }
 
-    /// Writes an answer to standard output: to a program exactly, to a terminal made visible.
+    /// Writes an answer to standard output, masked: to a terminal made visible, to a program with
+    /// nothing in it that could command a terminal behind it.
     pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
         self.clear_live()?;
+        let shown = self.masks.document(text);
         if self.out.terminal {
-            return self.out.line(&[(Look::Plain, text)]);
+            return self.out.put(&[(Look::Plain, shown)]);
         }
-        writeln!(self.out.to, "{text}")?;
+        let is_json = serde_json::from_str::<IgnoredAny>(&shown).is_ok();
+        let shown = if is_json {
+            visible_json(&shown)
+        } else {
+            tame(&shown)
+        };
+        writeln!(self.out.to, "{shown}")?;
         self.out.to.flush()
     }
 
     /// Writes a line to standard error.
     pub(crate) fn say<T: AsRef<str>>(&mut self, pieces: &[(Look, T)]) -> io::Result<()> {
         self.clear_live()?;
-        self.err.line(pieces)
+        self.err.line(&self.masks, pieces)
     }
 
     /// Shows the live line, in place of the last one. Nothing happens where standard error is no
@@ -240,7 +267,8 @@ impl Term {
         if !self.err.terminal {
             return Ok(());
         }
-        let text = visible(text).replace(['\n', '\t'], " ");
+        let text = self.masks.text(text);
+        let text = visible(&text).replace(['\n', '\t'], " ");
         let line = fitting(&text, self.columns.saturating_sub(1));
         self.live_shown = true;
         write!(self.err.to, "\r{line}\x1b[K")?;
@@ -256,34 +284,81 @@ impl Term {
     }
 }
 
-/// A document on its way to standard output.
+/// A document on its way to standard output. [`flush`](Write::flush) ends it.
 pub(crate) struct Document<'a> {
     term: &'a mut Term,
-    /// What a terminal is not shown yet.
+    kind: Kind,
+    /// A line that is not whole yet.
     line: Vec<u8>,
+}
+
+/// For whom a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// For programs, which count on its bytes.
+    Exact,
+    /// For people.
+    Prose,
+}
+
+impl Document<'_> {
+    /// Writes a line that came with its end, or the last one without.
+    fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        let Term {
+            out, masks, masked, ..
+        } = &mut *self.term;
+        let (text, end) = match line.strip_suffix(b"\n") {
+            Some(text) => (text, "\n"),
+            None => (line, ""),
+        };
+        let text = String::from_utf8_lossy(text);
+        let shown = if is_json(&text) {
+            masks.json(&text)
+        } else {
+            out.lines.next(masks, &text)
+        };
+        *masked |= shown != text;
+        let shown = match self.kind {
+            Kind::Exact => shown,
+            Kind::Prose => Cow::Owned(tame(&shown).into_owned()),
+        };
+        let same = shown == text;
+        if out.terminal {
+            out.put(&[(Look::Plain, shown)])
+        } else if same {
+            out.to.write_all(line)
+        } else {
+            out.to.write_all(shown.as_bytes())?;
+            out.to.write_all(end.as_bytes())
+        }
+    }
+}
+
+/// Whether a line is one object.
+fn is_json(text: &str) -> bool {
+    text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 impl Write for Document<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.term.clear_live()?;
-        if !self.term.out.terminal {
-            self.term.out.to.write_all(bytes)?;
+        let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+            self.line.extend_from_slice(bytes);
             return Ok(bytes.len());
+        };
+        for line in bytes[..=last].split_inclusive(|byte| *byte == b'\n') {
+            let mut whole = std::mem::take(&mut self.line);
+            whole.extend_from_slice(line);
+            self.line(&whole)?;
         }
-        self.line.extend_from_slice(bytes);
-        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.line.drain(..=end).collect();
-            let text = String::from_utf8_lossy(&line[..end]);
-            self.term.out.line(&[(Look::Plain, text)])?;
-        }
+        self.line.extend_from_slice(&bytes[last + 1..]);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
-            let text = String::from_utf8_lossy(&line);
-            self.term.out.line(&[(Look::Plain, text)])?;
+            self.line(&line)?;
         }
         self.term.out.to.flush()
     }
@@ -306,30 +381,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-
-    #[test]
-    fn what_hides_is_written_out() {
-        for (text, seen) in [
-            ("plain\n\ttext, ünï, 漢字 ⚠️", "plain\n\ttext, ünï, 漢字 ⚠️"),
-            ("\x1b]0;title\x07", "\\u{1b}]0;title\\u{7}"),
-            ("a\rb\x7f\u{9b}2J", "a\\u{d}b\\u{7f}\\u{9b}2J"),
-            ("ab\u{202e}cd\u{2066}", "ab\\u{202e}cd\\u{2066}"),
-            ("pass\u{200b}word\u{ad}", "pass\\u{200b}word\\u{ad}"),
-            ("x\u{fe0f}⚠\u{fe0f}\u{fe0f}", "x\\u{fe0f}⚠\u{fe0f}\\u{fe0f}"),
-            ("\u{e0041}\u{feff}", "\\u{e0041}\\u{feff}"),
-        ] {
-            assert_eq!(visible(text), seen);
-        }
-    }
-
-    #[test]
-    fn json_means_the_same_afterwards() {
-        let text = "\u{1b}[31m\u{202e}\u{e0041}\u{7f}é";
-        let json = serde_json::to_string(text).unwrap();
-        let seen = visible_json(&json);
-        assert_eq!(seen, r#""\u001b[31m\u202e\udb40\udc41\u007fé""#);
-        assert_eq!(serde_json::from_str::<String>(&seen).unwrap(), text);
-    }
 
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
@@ -363,7 +414,7 @@ mod tests {
 
     #[test]
     fn colour_and_the_live_line_are_for_terminals() {
-        check(Terminals::default(), "Runs\ndone\x1b\n", "oh \\u{1b}\n");
+        check(Terminals::default(), "Runs\ndone\\u{1b}\n", "oh \\u{1b}\n");
         let mut terminals = Terminals {
             out: true,
             err: true,

@@ -88,7 +88,7 @@ pub(crate) fn why(args: &WhyArgs, process: &Process, term: &mut Term) -> Result<
     let name = name.unwrap_or_else(|| found.path.display().to_string());
     let (subjects, matches) = match (&args.text, &place) {
         (Some(regex), _) => {
-            let matches = searched::entries(view, regex);
+            let matches = searched::entries(view, regex, term.masks());
             let first = matches.iter().take(TOLD);
             let subjects = first.map(|(entry, _)| Subject::Entry(*entry)).collect();
             (subjects, Some(matches))

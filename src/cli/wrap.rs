@@ -5,7 +5,8 @@
 
 use std::io;
 
-use crate::cli::term::{Look, Term, visible};
+use crate::cli::term::{Look, Term};
+use crate::cli::visible::visible;
 
 /// The least room behind an indent: a narrower terminal breaks lines where it will.
 const LEAST: usize = 20;

@@ -1,5 +1,6 @@
 //! The entries of a run, taken in one by one and told as data for the page.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::overlay::{Author, Layer, Overlay};
 use crate::page::entries::{Attached, Called, Laid, Line, Recorded, Thought, Tool, Used, What};
 use crate::page::lists::{Lists, Piece};
 use crate::page::texts::{self, Text, Texts};
+use crate::secret::Masks;
 use crate::setup::{Model, Setup};
 use crate::transcript::{Entry, Event, Note, Purpose, Request, Speaker, Totals, User};
 use crate::view::View;
@@ -59,6 +61,14 @@ struct More {
 }
 
 impl Data {
+    /// Data behind these masks. Unless told otherwise, what looks like a secret is masked.
+    pub fn behind(masks: Masks) -> Self {
+        Self {
+            texts: Texts::behind(masks),
+            ..Self::default()
+        }
+    }
+
     /// Takes the next entry in.
     pub fn take(&mut self, entry: &Arc<Entry>) {
         if entry.id < self.view.transcript().next_id() {
@@ -87,7 +97,11 @@ impl Data {
 
     /// Something of the transcript cannot be read.
     pub fn damaged(&mut self, text: String) {
-        self.damage.push(text);
+        if let Cow::Owned(shown) = self.texts.masks().text(&text) {
+            self.damage.push(shown);
+        } else {
+            self.damage.push(text);
+        }
     }
 
     /// What was gathered since it was last asked, as JSON that can stand in a page. The longest texts are

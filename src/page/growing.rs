@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::page::Data;
 use crate::record::{Follow, FollowError};
+use crate::secret::Masks;
 use crate::transcript::jsonl::Item;
 
 /// The most that is handed out at once, in bytes; more only if one piece is longer.
@@ -22,10 +23,10 @@ pub(super) struct Growing {
 
 impl Growing {
     /// Reads what is there.
-    pub(super) fn new(follow: Follow) -> Result<Self, FollowError> {
+    pub(super) fn new(follow: Follow, masks: Masks) -> Result<Self, FollowError> {
         let mut growing = Self {
             follow,
-            data: Data::default(),
+            data: Data::behind(masks),
             pieces: Vec::new(),
             trouble: None,
         };

@@ -25,6 +25,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::page::growing::Growing;
 use crate::page::{Life, html, policy};
 use crate::record::{Follow, FollowError};
+use crate::secret::Masks;
 
 /// How often the file is looked at while somebody waits.
 const LOOK: Duration = Duration::from_millis(150);
@@ -96,14 +97,19 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Serves the page of a transcript at this address. Must be called within a runtime.
-    pub async fn serve(address: SocketAddr, follow: Follow) -> Result<Self, ServeError> {
+    /// Serves the page of a transcript at this address, behind these masks. Must be called within a
+    /// runtime.
+    pub async fn serve(
+        address: SocketAddr,
+        follow: Follow,
+        masks: Masks,
+    ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let site = Site {
             secret: secret()?,
-            growing: Mutex::new(Growing::new(follow)?),
+            growing: Mutex::new(Growing::new(follow, masks)?),
         };
         let url = |ip| {
             let address = SocketAddr::new(ip, address.port());

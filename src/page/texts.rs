@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 
 use crate::id::Digest;
+use crate::secret::Masks;
 
 /// The most bytes of one text that a page holds, however much room there is.
 const LONGEST: usize = 1 << 20;
@@ -17,11 +18,27 @@ const SHORTEST: usize = 256;
 pub(super) struct Texts {
     numbers: HashMap<Digest, usize>,
     new: Vec<Text>,
+    /// What is hidden in them.
+    masks: Masks,
 }
 
 impl Texts {
-    /// The number of a text.
+    /// Texts behind these masks.
+    pub(super) fn behind(masks: Masks) -> Self {
+        Self {
+            masks,
+            ..Self::default()
+        }
+    }
+
+    /// What is hidden in them.
+    pub(super) fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    /// The number of a text, as it may be shown.
     pub(super) fn number(&mut self, text: &str) -> usize {
+        let text = &*self.masks.document(text);
         let next = self.numbers.len();
         let new = &mut self.new;
         let digest = Digest::of(text.as_bytes());

@@ -37,6 +37,7 @@ pub use storage::{Durability, Storage};
 use crate::id::{Digest, EntryId, RunId};
 use crate::record::blobs::Kept;
 use crate::record::journal::Journal;
+use crate::secret::Known;
 use crate::transcript::jsonl::{Damage, EncodeError};
 use crate::transcript::{At, Entry, Event, FORMAT, Note, Run, Transcript};
 use crate::view::View;
@@ -152,6 +153,7 @@ pub struct Recorder {
     clock: Clock,
     run: RunId,
     kept: Kept,
+    known: Known,
 }
 
 impl Recorder {
@@ -163,6 +165,7 @@ impl Recorder {
             clock,
             run: run.run,
             kept: Kept::default(),
+            known: Known::default(),
         };
         recorder.record(Event::Run(run))?;
         Ok(recorder)
@@ -202,6 +205,7 @@ impl Recorder {
             run: run.run,
             kept,
             view,
+            known: Known::default(),
         };
         if let Some(torn) = found.torn {
             recorder.record(Event::Note(Note::Torn(torn)))?;
@@ -212,6 +216,17 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// Keeps these values out of all that is recorded from now on: of an entry and of a blob they
+    /// leave `[secret]`.
+    pub fn keep_out(&mut self, known: Known) {
+        self.known = known;
+    }
+
+    /// The values that are kept out.
+    pub fn kept_out(&self) -> &Known {
+        &self.known
+    }
+
     /// Records an event with one write, and takes it into the view. It is not durable yet.
     ///
     /// If it cannot be written as a line, nothing is written and nothing changes. If the write
@@ -220,6 +235,7 @@ impl Recorder {
         if let Event::Unknown(_) = event {
             return Err(RecordError::Unknown);
         }
+        let event = self.known.event(event).ok_or(RecordError::Unknown)?;
         let entry = Entry {
             id: self.view.transcript().next_id(),
             at: self.clock.now(),
@@ -240,6 +256,7 @@ impl Recorder {
     /// Keeps the whole output that a result is clipped from, durable at once, to be named by an
     /// entry recorded afterwards. `None` if it is too large, or the run has kept too much already.
     pub fn keep(&mut self, bytes: &[u8]) -> Result<Option<Digest>, RecordError> {
+        let bytes = &*self.known.replace_bytes(bytes);
         let Some(digest) = self.kept.fits(bytes) else {
             return Ok(None);
         };

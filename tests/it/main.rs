@@ -89,6 +89,8 @@ mod long;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod masked;
+#[cfg(test)]
 mod imported;
 #[cfg(test)]
 mod exported;

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use undertext::id::EntryId;
 use undertext::page::serve::Server;
 use undertext::record::Follow;
+use undertext::secret::Masks;
 use undertext::transcript::{At, Entry, Event, Note, jsonl};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
@@ -28,7 +29,9 @@ impl Served {
         fs::write(&path, bytes).unwrap();
         let follow = Follow::open(&path).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::serve(address, follow).await.unwrap();
+        let server = Server::serve(address, follow, Masks::default())
+            .await
+            .unwrap();
         Self { directory, server }
     }
 
@@ -251,6 +254,8 @@ async fn an_address_in_use_is_told() {
     let served = Served::new(&golden().concat()).await;
     let address: SocketAddr = served.place().0.parse().unwrap();
     let follow = Follow::open(&served.path()).unwrap();
-    let error = Server::serve(address, follow).await.unwrap_err();
+    let error = Server::serve(address, follow, Masks::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), format!("cannot listen at {address}"));
 }

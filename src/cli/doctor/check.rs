@@ -4,6 +4,7 @@ use std::{io, mem};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use undertext::secret::Known;
 
 use crate::cli::demo::wrapped;
 use crate::cli::exit::{Exit, Failure};
@@ -105,6 +106,11 @@ impl<'a> Findings<'a> {
             self.exit = exit;
         }
         self.add(name, Outcome::Fail, text.into())
+    }
+
+    /// Shows nothing of this any more.
+    pub(super) fn hide(&mut self, known: &Known) {
+        self.term.hide(known);
     }
 
     /// What to change, as a command or a line of settings.

@@ -145,6 +145,7 @@ async fn online(
             return Ok(());
         }
     };
+    findings.hide(&start::of_server(&endpoint));
     let url = config::public_part(&endpoint.base_url);
     match &endpoint.key {
         Some(Key { variable, .. }) => findings.ok("key", format!("from {variable}"))?,

@@ -40,7 +40,7 @@ fn open(
     let path = find::path(run, &dir, process)?;
     let storage = FileStorage::open(&path, settings.transcripts.sync)?;
     let recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse);
-    let recorder = recorder.map_err(|error| {
+    let mut recorder = recorder.map_err(|error| {
         if matches!(error, RecordError::Damaged { .. }) {
             let advice = "`undertext fork --at` makes a sound run of what lies before it";
             let text = format!("{error}; {advice}");
@@ -48,6 +48,7 @@ fn open(
         }
         error.into()
     })?;
+    recorder.keep_out(process.known());
     // What opening it found and closed.
     if let Some(last) = recorder.view().transcript().last()
         && let Event::Note(note @ Note::Torn(_)) = &last.event

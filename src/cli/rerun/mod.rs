@@ -204,7 +204,9 @@ impl Stage<'_> {
         };
         let dir = self.settings.transcripts_dir(&self.process.environment)?;
         let storage = FileStorage::create(&dir, run.run, self.settings.transcripts.sync)?;
-        Ok(Recorder::create(Box::new(storage), clock, run)?)
+        let mut recorder = Recorder::create(Box::new(storage), clock, run)?;
+        recorder.keep_out(self.process.known());
+        Ok(recorder)
     }
 
     async fn play(

@@ -68,7 +68,7 @@ fn flags_of_run_stand_in_groups_from_the_task_to_the_settings() {
     }
     insta::assert_snapshot!(groups.trim(), @"
     Arguments:
-    Options: --help
+    Options: --unmasked --help
     Task: --task-file --attach --check --resume --continue --compact[=<RULE>] --accept-damage --name
     Model: --model --base-url --api-key-env
     Workspace and tools: --workspace --tools --no-tools --instructions --append-instructions --env --sandbox --share-workspace

@@ -38,6 +38,7 @@ mod doctor;
 mod transport;
 mod served;
 mod surroundings;
+mod secrets;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,0 +1,484 @@
+//! Secrets wherever tools can print them, and every way in which something is shown or handed out.
+
+use std::fs;
+use std::path::Path;
+
+use crate::cli::{Place, Ran, ended, says};
+use crate::provider::{Answer, Provider};
+
+/// What looks like a secret, a line each but for the keys at the end. The secret stands in `«»`,
+/// what is drawn in it as `<24>`, of hexadecimal digits `<x32>`, of capital letters `<A16>`.
+const SHAPES: &str = "\
+«AKIA<A16>»
+aws_secret_access_key = «<40>»
+google «AIza<35>»
+«ya29.<60>»
+«GOCSPX-<28>»
+AccountKey=«<86>==»;EndpointSuffix=core
+https://h.blob/x?sv=1&sig=«<43>%3D»
+«dop_v1_<x64>»
+«dapi<x32>»
+«<14>.atlasv1.<60>»
+«hvs.<24>»
+«ghp_<36>»
+«github_pat_<22>_<59>»
+«glpat-<20>»
+«npm_<36>»
+//registry.npmjs.org/:_authToken=«<36>»
+«pypi-AgEIcHlwaS5vcmc<60>»
+«rubygems_<x48>»
+«dckr_pat_<27>»
+«sk-ant-api03-<80>»
+«sk-proj-<48>»
+«sk-<48>»
+«hf_<34>»
+«gsk_<52>»
+«xoxb-123456789012-<24>»
+https://hooks.slack.com/services/T0001/B0001/«<24>»
+«1234567890:AA<33>»
+«sk_live_<24>»
+«whsec_<32>»
+«sq0atp-<22>»
+«shpat_<x32>»
+«SK<x32>»
+«SG.<22>.<43>»
+«glsa_<32>_<x8>»
+«lin_api_<40>»
+«AGE-SECRET-KEY-1<A58>»
+«eyJhbGciOi<20>.eyJ<40>.<43>»
+Authorization: Bearer «<30>»
+curl -H 'authorization: Basic «<20>»' http://h
+https://ada:«pa55w0rd-<12>»@example.org/x
+postgres://app:«s3cr3t-<12>»@db:5432/app
+machine h login ada password «hunt3r2-<12>»
+db.host:5432:app:ada:«hunt3rX2-<12>»
+password = \"«hunter2-<12>»\"
+export API_TOKEN=«<24>»
+x-api-key: «<x32>»
+Server=h;Password=«hunter2_<12>»;
+root:«$6$abcdefgh$<86>»:1:
+-----BEGIN OPENSSH PRIVATE KEY-----
+«<70>»
+«<70>»
+«<24>»=
+-----END OPENSSH PRIVATE KEY-----
+-----BEGIN PGP PRIVATE KEY BLOCK-----
+
+«<64>»
+-----END PGP PRIVATE KEY BLOCK-----
+";
+
+/// Commands that show a run.
+const SHOWING: [&str; 34] = [
+    "list",
+    "list --json",
+    "show",
+    "show --json",
+    "print",
+    "print --json",
+    "print --format markdown",
+    "print --view both",
+    "print --view both --json",
+    "print --compacted --format markdown",
+    "print --at 5.1",
+    "replay",
+    "replay --json",
+    "replay --at r9",
+    "replay --diff r2 r9",
+    "replay --diff r2 r9 --json",
+    "replay --blame r9",
+    "replay --blame r9 --json",
+    "why --text .",
+    "why --text . --json",
+    "why --text [a-zA-Z0-9]{24}",
+    "why 5.1",
+    "page --out -",
+    "export last",
+    "export last --view both",
+    "export last --format markdown",
+    "export last --format markdown --view compacted",
+    "export last --format atif",
+    "compact last --dry-run",
+    "compact last --dry-run --json",
+    "lab last",
+    "config show",
+    "tools",
+    "fork last",
+];
+
+/// Commands that write one into a file, which is named last.
+const WRITING: [&str; 3] = [
+    "page --out ../page.html",
+    "export last --out ../run.jsonl",
+    "export last --format atif --out ../run.json",
+];
+
+/// Commands that say something of a run or of the settings.
+const SAYING: [&str; 30] = [
+    "list",
+    "list --json",
+    "show",
+    "show --json",
+    "print",
+    "print --json",
+    "print --format markdown",
+    "print --view both",
+    "print --compacted --json",
+    "replay",
+    "replay --json",
+    "replay --diff r1 r2",
+    "replay --blame r2",
+    "why --text text",
+    "why --text text --json",
+    "compact last --dry-run",
+    "lab last",
+    "export last --format markdown",
+    "tools",
+    "tools --json",
+    "tools Odd",
+    "config show",
+    "config path",
+    "doctor",
+    "pin last e3",
+    "fork last",
+    "retract last last",
+    "completions bash",
+    "config schema",
+    "page",
+];
+
+/// The key of the server, which its variable's name does not tell.
+const KEY: &str = "server-pass/4711 with+signs";
+
+/// The value of a variable that tools do not see.
+const VALUE: &str = "sk-very-secret";
+
+/// How the two are written otherwise.
+const OTHERWISE: [&str; 5] = [
+    "server-pass%2F4711%20with%2Bsigns",
+    "c2VydmVyLXBhc3MvNDcxMSB3aXRoK3NpZ25z",
+    "c2stdmVyeS1zZWNyZX",
+    "736b2d766572792d736563726574",
+    "server-pass\\/4711",
+];
+
+/// The shapes as a text, and the secrets in it.
+fn drawn() -> (String, Vec<String>) {
+    let (mut text, mut secrets) = (String::new(), Vec::new());
+    let mut seed: u64 = 11;
+    let mut letters = SHAPES.chars();
+    let mut open = None;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '«' => open = Some(text.len()),
+            '»' => secrets.extend(open.take().map(|from| text[from..].to_owned())),
+            '<' => {
+                let count: String = letters.by_ref().take_while(|c| *c != '>').collect();
+                let alphabet = match &count[..1] {
+                    "x" => "0123456789abcdef",
+                    "A" => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+                    _ => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+                };
+                for _ in 0..count.trim_start_matches(['x', 'A']).parse().unwrap() {
+                    seed = seed
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    let place = (seed >> 33) as usize % alphabet.len();
+                    text.push_str(&alphabet[place..=place]);
+                }
+            }
+            letter => text.push(letter),
+        }
+    }
+    (text, secrets)
+}
+
+/// A place whose workspace holds the shapes, and the known values in every form.
+fn place(text: &str) -> Place {
+    let place = Place::new();
+    let known = format!("{KEY}\n{VALUE}\n{}\n", OTHERWISE[..4].join("\n"));
+    fs::write(place.path("home/w/shapes.txt"), text).unwrap();
+    fs::write(place.path("home/w/known.txt"), &known).unwrap();
+    let tools = place.path("home/.config/undertext/tools");
+    fs::create_dir_all(&tools).unwrap();
+    fs::write(
+        tools.join("Fetch.yaml"),
+        "name: Fetch\ndescription: Fetches everything.\nmeta: { effect: reads }\ncommand: cat shapes.txt known.txt\n",
+    )
+    .unwrap();
+    let config = place.path("home/.config/undertext/config.yaml");
+    fs::write(
+        config,
+        "compaction:\n  estimate: chars\n  micro: { enabled: false }\n  \
+         auto: { token_threshold: 9000 }\n  hooks: { before: cat hook.json }\n",
+    )
+    .unwrap();
+    let reason = format!("{text}{known}");
+    let hook = serde_json::json!({"veto": true, "reason": reason}).to_string();
+    fs::write(place.path("home/w/hook.json"), hook).unwrap();
+    place
+}
+
+fn command(place: &Place, line: &[&str]) -> Ran {
+    let mut command = place.command(line);
+    ended(command.env("MODEL_SERVER", KEY).spawn().unwrap())
+}
+
+/// Everything below a directory.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.push((path.display().to_string(), fs::read(&path).unwrap()));
+        }
+    }
+    all
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+/// Every tool prints everything, then the model says it.
+fn run(place: &Place, text: &str) -> (Ran, Provider) {
+    let call = |name, arguments| Answer::Calls(vec![(name, arguments)]);
+    let provider = Provider::new([
+        call(
+            "Bash",
+            r#"{"command":"seq 1 999; cat shapes.txt known.txt","background":true}"#,
+        ),
+        call("Job", r#"{"job":"5.1","action":"wait"}"#),
+        call(
+            "Bash",
+            r#"{"command":"cat shapes.txt known.txt; seq 1 99999; cat known.txt shapes.txt"}"#,
+        ),
+        call("Read", r#"{"path":"shapes.txt"}"#),
+        call("Read", r#"{"path":"known.txt"}"#),
+        call("Grep", r#"{"pattern":".","path":"shapes.txt"}"#),
+        call("Fetch", "{}"),
+        says("I am done."),
+        says(text),
+    ]);
+    let line = [
+        "run",
+        "--json",
+        "-vv",
+        "--log-file",
+        "../log",
+        "--output-last-message",
+        "../said",
+        "-m",
+        "m",
+        "--base-url",
+        &provider.url,
+        "--api-key-env",
+        "MODEL_SERVER",
+        "--check",
+        "cat shapes.txt known.txt; test -e passed || { touch passed; exit 1; }",
+        "print it all",
+    ];
+    (command(place, &line), provider)
+}
+
+#[test]
+fn what_looks_like_a_secret_is_shown_nowhere_and_known_values_are_nowhere() {
+    let (text, secrets) = drawn();
+    assert!(secrets.len() >= 48);
+    let place = place(&text);
+    let (ran, provider) = run(&place, &text);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.err, ran.out);
+    // The tools printed it, and the model read it.
+    let bodies: Vec<Vec<u8>> = (0..9).map(|_| provider.body()).collect();
+    let last = bodies.last().unwrap();
+    for secret in &secrets {
+        let secret = secret.replace('"', "\\\"");
+        assert!(holds(last, &secret), "the model reads {secret}");
+    }
+    let hidden = || [KEY, VALUE].into_iter().chain(OTHERWISE);
+    for value in hidden() {
+        assert!(
+            !bodies.iter().any(|body| holds(body, value)),
+            "the model reads {value}"
+        );
+        for (path, bytes) in files(&place.path("home/.local")) {
+            assert!(!holds(&bytes, value), "{path} holds {value}");
+        }
+    }
+    assert!(holds(last, "[secret]"));
+    let transcript = fs::read(&place.transcripts()[0]).unwrap();
+    assert!(
+        secrets
+            .iter()
+            .all(|secret| holds(&transcript, &secret.replace('"', "\\\"")))
+    );
+    let blobs = files(&place.path("home/.local"));
+    assert!(blobs.iter().any(|(path, _)| path.contains(".blobs/")));
+    assert!(holds(&transcript, r#""kind":"hook""#));
+
+    let shown = |name: &str, bytes: &[u8]| {
+        assert!(!bytes.is_empty(), "{name} shows nothing");
+        let all = secrets.iter().map(String::as_str).chain(hidden());
+        let shown: Vec<&str> = all
+            .filter(|secret| holds(bytes, &secret[..secret.len().min(20)]))
+            .collect();
+        assert!(
+            shown.is_empty(),
+            "{name} shows {shown:?}:\n{}",
+            String::from_utf8_lossy(bytes)
+        );
+    };
+    shown("run", ran.out.as_bytes());
+    shown("run's remarks", ran.err.as_bytes());
+    shown("the log", &fs::read(place.path("home/log")).unwrap());
+    shown(
+        "the last message",
+        &fs::read(place.path("home/said")).unwrap(),
+    );
+    for line in SHOWING {
+        let ran = command(&place, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, 0, "{line}: {}", ran.err);
+        shown(line, [ran.out, ran.err].concat().as_bytes());
+    }
+    for line in WRITING {
+        let ran = command(&place, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, 0, "{line}: {}", ran.err);
+        let out = line.rsplit("../").next().unwrap();
+        shown(line, &fs::read(place.path("home").join(out)).unwrap());
+    }
+    // What was masked is a transcript still; what is not is the file itself.
+    assert_eq!(command(&place, &["show", "../run.jsonl"]).code, 0);
+    let parent = place.transcripts()[0].display().to_string();
+    let exact = command(&place, &["export", &parent, "--unmasked"]);
+    assert!(exact.out.as_bytes() == transcript);
+    let masked = command(&place, &["export", &parent]).err;
+    insta::assert_snapshot!(masked, @"what looks like a secret is masked: the requests in it can no longer be verified; --unmasked writes it as it is");
+    for line in [
+        ["print", &parent, "--unmasked"],
+        ["show", &parent, "--unmasked"],
+    ] {
+        assert_eq!(command(&place, &line).code, 0);
+    }
+    let print = command(&place, &["print", &parent, "--unmasked"]).out;
+    assert!(secrets.iter().all(|secret| holds(print.as_bytes(), secret)));
+}
+
+/// What moves a cursor or turns the direction of writing.
+fn odd(bytes: &str) -> Option<char> {
+    let is_odd = |c: &char| match *c {
+        '\n' | '\t' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    };
+    bytes.chars().find(is_odd)
+}
+
+/// A text with everything in it that a terminal obeys.
+const EVIL: &str = "e\u{1b}]0;t\u{7}\u{9b}2J\u{202e}\u{200b}\u{7f}\rv";
+
+/// Commands that are wrong because of it.
+const WRONG: [&[&str]; 18] = [
+    &["show", EVIL],
+    &[EVIL],
+    &["run", EVIL, EVIL],
+    &["show", "--nothing\u{1b}[2J"],
+    &["run", "-C", EVIL, "x"],
+    &["run", "--base-url", EVIL, "-m", "m", "x"],
+    &["run", "--config", EVIL, "x"],
+    &["run", "--set", EVIL, "x"],
+    &[
+        "run",
+        "--attach",
+        EVIL,
+        "--base-url",
+        "http://127.0.0.1:1",
+        "-m",
+        EVIL,
+        "--set",
+        "model.retries.attempts=1",
+        "x",
+    ],
+    &["tools", EVIL],
+    &["import", EVIL],
+    &["why", EVIL],
+    &["replay", "--at", EVIL],
+    &["compact", "--rule", EVIL],
+    &[
+        "doctor",
+        "--base-url",
+        "http://127.0.0.1:1/\u{1b}",
+        "-m",
+        EVIL,
+    ],
+    &["page", "--out", "/\u{1b}/x"],
+    &["config", "check", "--set", EVIL],
+    &["rm", EVIL],
+];
+
+#[test]
+fn nothing_that_a_terminal_would_obey_comes_out() {
+    let place = Place::new();
+    let work = place.path("home").join(EVIL);
+    fs::create_dir_all(&work).unwrap();
+    fs::write(work.join(EVIL), format!("text {EVIL}\n")).unwrap();
+    let tools = place.path("home/.config/undertext/tools");
+    fs::create_dir_all(&tools).unwrap();
+    let escaped = |c: char| format!("\\u{:04x}", u32::from(c));
+    let described: String = EVIL.chars().map(escaped).collect();
+    let tool = format!(
+        "name: Odd\ndescription: \"{described}\"\nmeta: {{ effect: reads }}\ncommand: ls\n"
+    );
+    fs::write(tools.join("Odd.yaml"), tool).unwrap();
+    let provider = Provider::new([
+        Answer::Calls(vec![
+            (
+                "Bash",
+                r#"{"command":"cat e*; ls; printf '\\033[2J\\007'; exit 3"}"#,
+            ),
+            ("Glob", r#"{"pattern":"*"}"#),
+            ("e\u{1b}[31m\u{202e}", r#"{"path":"\u001b[2J\u202e"}"#),
+        ]),
+        says(EVIL),
+    ]);
+    let run = |line: &[&str]| {
+        let mut command = place.command(line);
+        command.current_dir(&work).env("MODEL", EVIL);
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        for (name, bytes) in [("output", &output.stdout), ("remarks", &output.stderr)] {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            assert_eq!(odd(&text), None, "{name} of {line:?}: {text:?}");
+        }
+        output.status.code()
+    };
+    let name = format!("name {EVIL}");
+    let code = run(&[
+        "run",
+        "-vv",
+        "-m",
+        EVIL,
+        "--base-url",
+        &provider.url,
+        "--name",
+        &name,
+        "--append-instructions",
+        EVIL,
+        "--output-last-message",
+        "said",
+        "--diff",
+        "patch",
+        "--check",
+        "echo \u{202e}; exit 0",
+        EVIL,
+    ]);
+    assert_eq!(code, Some(0));
+    for line in SAYING {
+        run(&line.split(' ').collect::<Vec<_>>());
+    }
+    for line in WRONG {
+        run(line);
+    }
+}
