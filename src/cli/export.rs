@@ -75,6 +75,9 @@ pub(crate) fn export(
         let text = format!("{} is the transcript itself", out.display());
         return Err(Failure::usage(text));
     }
+    // An export may be made anew.
+    let again = found.loaded.run().map(|run| run.run);
+    outputs::spare(&out, again)?;
     let mut masked = false;
     let written: Result<(), Written> = outputs::write_by(&out, |file| {
         let mut paper = term.paper(Box::new(BufWriter::new(file)));

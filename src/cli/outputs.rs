@@ -1,12 +1,12 @@
 //! The files that a run leaves for whoever began it: the model's last text, and what it changed.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertext::id::EntryId;
+use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Event, Purpose};
 use undertext::view::View;
 
@@ -47,9 +47,14 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// Checks where the files would be written.
     pub(crate) fn check(args: &OutputArgs, process: &Process) -> Result<Self, Failure> {
+        let last_message = place(args.output_last_message.as_deref(), process)?;
+        let diff = place(args.diff.as_deref(), process)?;
+        for path in [&last_message, &diff].into_iter().flatten() {
+            spare(path, None)?;
+        }
         Ok(Self {
-            last_message: place(args.output_last_message.as_deref(), process)?,
-            diff: place(args.diff.as_deref(), process)?,
+            last_message,
+            diff,
             before: None,
             since: EntryId(0),
         })
@@ -180,6 +185,34 @@ pub(super) fn place(path: Option<&Path>, process: &Process) -> Result<Option<Pat
     Ok(Some(real(&whole)))
 }
 
+/// Refuses a file that holds a run, unless it is `but`: a slip must not replace what was recorded.
+pub(super) fn spare(path: &Path, but: Option<RunId>) -> Result<(), Failure> {
+    let Some(first) = first_entry(path) else {
+        return Ok(());
+    };
+    if but.is_some_and(|run| first.contains(&run.to_string())) {
+        return Ok(());
+    }
+    let text = "holds a run, which nothing else may replace";
+    Err(Failure::usage(format!("{} {text}", path.display())))
+}
+
+/// The beginning of a transcript's first entry, which names its run; `None` if it is none.
+fn first_entry(path: &Path) -> Option<String> {
+    // What is no plain file may wait for ever.
+    if !path.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(256).read_to_end(&mut bytes))
+        .ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let first = text.lines().next()?;
+    let is_run = first.starts_with(r#"{"id":1,"#) && first.contains(r#""type":"run""#);
+    is_run.then(|| first.to_owned())
+}
+
 /// The path as the file system names it, as far as it is there: so it is known again in a walk.
 pub(super) fn real(path: &Path) -> PathBuf {
     path.canonicalize()
@@ -190,7 +223,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
 }
 
 /// Writes a file whole or not at all; what is no plain file is written into.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_by(path, |mut file| file.write_all(bytes))
 }
 

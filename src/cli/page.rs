@@ -1,6 +1,5 @@
 //! `page`: a run as one file for a browser.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,6 +10,7 @@ use undertext::page::{self, Data, Life};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
+use crate::cli::outputs;
 use crate::cli::serve::{self, Listen};
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount};
@@ -62,6 +62,8 @@ fn is_zero(number: &u64) -> bool {
 
 /// Writes the page of a run.
 pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let named = args.out.as_deref().filter(|out| out.as_os_str() != "-");
+    let named = outputs::place(named, process)?;
     let found = find::read(&args.run, &args.settings, process, term)?;
     if let Some(listen) = args.serve {
         return serve::serve(listen, &found.path, args.json, term);
@@ -88,7 +90,12 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
         Some(out) => out.clone(),
         None => PathBuf::from(name(&found)),
     };
-    fs::write(&out, &html).map_err(|error| {
+    let place = match named {
+        Some(place) => place,
+        None => outputs::place(Some(&out), process)?.unwrap_or_else(|| out.clone()),
+    };
+    outputs::spare(&place, None)?;
+    outputs::write(&place, html.as_bytes()).map_err(|error| {
         let text = format!("cannot write {}", out.display());
         Failure::new(Exit::Usage, anyhow::Error::new(error).context(text))
     })?;

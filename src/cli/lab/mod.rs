@@ -15,6 +15,7 @@ pub(crate) use crate::cli::lab::table::Told;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lab::table::Table;
+use crate::cli::outputs;
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs};
 
@@ -86,6 +87,9 @@ fn price(text: &str) -> Result<f64, String> {
 
 /// Tries policies on runs.
 pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    let plot = outputs::place(args.plot.as_deref(), process)?;
+    plot.as_deref()
+        .map_or(Ok(()), |path| outputs::spare(path, None))?;
     let mut contenders = vec![
         Contender::none(),
         Contender::each_chance(),
@@ -128,8 +132,8 @@ pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<
         table.found(found, runs);
     }
     table.print(term)?;
-    if let Some(path) = &args.plot {
-        draw(&process.here(path), &sources, &names, &outcomes)?;
+    if let (Some(place), Some(path)) = (&plot, &args.plot) {
+        draw(place, &sources, &names, &outcomes)?;
         term.say(&[(Look::Faint, format!("drawn: {}", path.display()))])?;
     }
     Ok(Exit::Done)
@@ -182,7 +186,7 @@ fn draw(
             lines: names.iter().copied().zip(outcomes).collect(),
         });
     let drawn = plot::svg(&panels.collect::<Vec<_>>());
-    std::fs::write(path, drawn).map_err(|error| {
+    outputs::write(path, drawn.as_bytes()).map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
         Failure::new(Exit::Unfinished, error)
     })

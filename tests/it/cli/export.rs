@@ -427,6 +427,11 @@ fn a_file_is_written_whole_or_not_at_all() {
             "export 7c31d0f2 --out .",
             "export 7c31d0f2 --out link.jsonl",
             &itself,
+            "export 7c31d0f2 --out run.jsonl",
+            "page 7c31d0f2 --out run.jsonl",
+            "lab 7c31d0f2 --plot run.jsonl",
+            "run -m m --base-url http://127.0.0.1:9/v1 --output-last-message run.jsonl task",
+            "run -m m --base-url http://127.0.0.1:9/v1 --diff run.jsonl task",
             "export 7c31d0f2 --format html",
         ],
     );
@@ -456,6 +461,29 @@ fn a_file_is_written_whole_or_not_at_all() {
 
     $ export 7c31d0f2 --out ../../home/.local/state/undertext/transcripts/UUID.jsonl
     undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is the transcript itself
+
+    exit 2
+
+    $ export 7c31d0f2 --out run.jsonl
+    written to /home/w/run.jsonl
+
+    $ page 7c31d0f2 --out run.jsonl
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+
+    exit 2
+
+    $ lab 7c31d0f2 --plot run.jsonl
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+
+    exit 2
+
+    $ run -m m --base-url http://HOST/v1 --output-last-message run.jsonl task
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+
+    exit 2
+
+    $ run -m m --base-url http://HOST/v1 --diff run.jsonl task
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
 
     exit 2
 
