@@ -112,6 +112,7 @@ pub mod explain;
 pub mod record;
 pub mod model;
 pub mod tools;
+pub mod sandbox;
 pub mod hands;
 // Top: composition.
 pub mod agent;

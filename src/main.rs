@@ -66,6 +66,7 @@ fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failu
         Command::Fork(args) => cli::fork::fork(args, process, term),
         Command::Import(args) => cli::import::import(args, process, term),
         Command::Lab(args) => cli::lab::lab(args, process, term),
+        Command::Hands(args) => cli::hands::hands(args),
         Command::Rm(args) => cli::rm::rm(args, process, term),
         Command::Export(args) => cli::export::export(args, process, term),
         Command::Config(args) => cli::config::config(args, process, term),

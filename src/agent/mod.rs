@@ -52,7 +52,7 @@ pub struct Agent {
     setup: Setup,
     models: Models,
     toolbox: Toolbox,
-    hands: Option<Hands>,
+    hands: Option<Arc<Hands>>,
     listeners: Mutex<Vec<mpsc::UnboundedSender<Progress>>>,
 }
 
@@ -153,9 +153,16 @@ impl Agent {
 
     /// The same agent with hands for the tools that touch the world.
     #[must_use]
-    pub fn with_hands(mut self, hands: Hands) -> Self {
-        self.hands = Some(hands);
+    pub fn with_hands(mut self, hands: impl Into<Arc<Hands>>) -> Self {
+        self.hands = Some(hands.into());
         self
+    }
+
+    /// Ends what still runs, and waits until it is gone, unless others have its hands as well.
+    pub async fn close(self) {
+        if let Some(hands) = self.hands.and_then(Arc::into_inner) {
+            hands.close().await;
+        }
     }
 
     /// The same agent with a model of its own for a role.

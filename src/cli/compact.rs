@@ -12,7 +12,7 @@ use undertext::agent::{Agent, ByHandError, Progress};
 use undertext::compaction::by_hand::{self, Order, Report, Strategy, Work};
 use undertext::compaction::notice::Notice;
 use undertext::config::{self, Sections, Settings};
-use undertext::hands::{Hands, Workspace};
+use undertext::hands::Workspace;
 use undertext::id::EntryId;
 use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
 use undertext::setup::{Hooks, Setup};
@@ -21,6 +21,7 @@ use undertext::transcript::{Event, FaultClass};
 use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
+use crate::cli::confined::{self, Site};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
@@ -257,7 +258,14 @@ fn ask(
         let mut agent = Agent::new(setup, client, Toolbox::new());
         // Hooks act where the run does.
         if let Some(site) = site(recorder.view(), &start, process)? {
-            agent = agent.with_hands(Hands::in_process(site));
+            let site = Site {
+                workspace: site,
+                tools: Vec::new(),
+                ours: run::ours(as_run, &start, process),
+            };
+            let sandbox = &start.settings.policy.sandbox;
+            let (hands, _) = confined::hands(sandbox, site, process).await?;
+            agent = agent.with_hands(hands);
         }
         let cancel = CancellationToken::new();
         let mut signals = stop::watch("stopped; nothing was changed".to_owned())?;

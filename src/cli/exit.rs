@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use undertext::config::{ConfigError, MeaningError};
+use undertext::config::ConfigError;
 use undertext::id::RunId;
 use undertext::record::runs::FindError;
 use undertext::record::{FileError, RecordError};
@@ -99,20 +99,7 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let exit = match &error {
-            ConfigError::Meaning(MeaningError::Sandbox(_))
-            | ConfigError::MeaningAt {
-                source: MeaningError::Sandbox(_),
-                ..
-            } => Exit::Sandbox,
-            ConfigError::File { .. }
-            | ConfigError::Setting { .. }
-            | ConfigError::Tool { .. }
-            | ConfigError::Meaning(_)
-            | ConfigError::MeaningAt { .. }
-            | ConfigError::Endpoint(_) => Exit::Usage,
-        };
-        Self::new(exit, error)
+        Self::new(Exit::Usage, error)
     }
 }
 
@@ -190,6 +177,8 @@ fn ambiguous(text: &str, candidates: &[RunId]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use undertext::config::MeaningError;
+
     use super::*;
 
     #[test]
@@ -244,13 +233,13 @@ mod tests {
     fn a_failure_is_one_line_with_its_causes() {
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(Failure::from(pipe).is_broken_pipe());
-        let sandbox = ConfigError::from(MeaningError::Sandbox("workspace".to_owned()));
-        let failure = Failure::from(sandbox);
-        assert_eq!(failure.exit, Exit::Sandbox);
+        let wrong = ConfigError::from(MeaningError::UsualAddress("ftp://h".to_owned()));
+        let failure = Failure::from(wrong);
+        assert_eq!(failure.exit, Exit::Usage);
         assert_eq!(
             failure.line(),
-            "settings cannot be used: sandbox `workspace` cannot be enforced by this version, \
-             which knows only `off`"
+            "settings cannot be used: variable OPENAI_BASE_URL is `ftp://h`, but must begin with \
+             http:// or https://"
         );
     }
 }

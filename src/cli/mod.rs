@@ -22,6 +22,8 @@ mod stop;
 mod logs;
 mod task;
 mod lock;
+mod confined;
+pub(crate) mod hands;
 pub(crate) mod changes;
 mod outputs;
 mod answer_form;
@@ -72,6 +74,7 @@ use crate::cli::doctor::DoctorArgs;
 use crate::cli::edits::{ExpandArgs, PinArgs, RetractArgs};
 use crate::cli::export::ExportArgs;
 use crate::cli::fork::ForkArgs;
+use crate::cli::hands::HandsArgs;
 use crate::cli::import::ImportArgs;
 use crate::cli::lab::LabArgs;
 use crate::cli::page::PageArgs;
@@ -189,6 +192,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Delete runs for good
     Rm(RmArgs),
+    /// Be the process in which the tools of a run work
+    #[command(hide = true)]
+    Hands(HandsArgs),
 }
 
 /// Where settings come from.
@@ -385,7 +391,7 @@ mod tests {
         let mut cli = Cli::command();
         cli.clone().debug_assert();
         let help = cli.render_help().to_string();
-        let own = |command: &&clap::Command| command.get_name() != "help";
+        let own = |command: &&clap::Command| command.get_name() != "help" && !command.is_hide_set();
         for command in cli.get_subcommands().filter(own) {
             let line = format!(
                 "\n  {:12} {}\n",

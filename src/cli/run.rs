@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
 use undertext::compaction::by_hand::{self, Order};
 use undertext::config;
-use undertext::hands::{self, Hands, Workspace, WorkspaceError};
+use undertext::hands::{self, Workspace, WorkspaceError};
 use undertext::id::RunId;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
@@ -22,6 +22,7 @@ use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
 use undertext::view::View;
 
+use crate::cli::confined::{self, Site};
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
@@ -67,7 +68,7 @@ async fn go(
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref();
-    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process)?;
+    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process).await?;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
@@ -119,7 +120,7 @@ async fn go(
     let again = again(args, &start, &recorder);
     let order = compaction(&start, &recorder, &mut report)?;
     let ended = work(&agent, &mut recorder, (order, task), &again, &mut report).await?;
-    drop(agent);
+    agent.close().await;
     let written = match ended {
         // Whoever asked twice waits for nothing.
         (Ended::AtOnce, _) => outputs.last_message(recorder.view(), &mut report),
@@ -278,7 +279,7 @@ fn create(
 }
 
 /// The agent, and what a person should know of it.
-fn agent(
+async fn agent(
     args: &RunArgs,
     start: &Start,
     (workspace, run): (&Path, RunId),
@@ -316,12 +317,26 @@ fn agent(
         setup.policy.pruned.clone_from(pruned);
     }
     let site = site(workspace, start, process);
-    let hands = Hands::in_process_with(site.map_err(|e| usage(e.into()))?, own);
+    let site = Site {
+        workspace: site.map_err(|e| usage(e.into()))?,
+        tools: own,
+        ours: ours(args, start, process),
+    };
+    let (hands, told) = confined::hands(&start.settings.policy.sandbox, site, process).await?;
+    remarks.insert(0, told);
     if workspace.join("config.yaml").exists() {
         remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
     }
     let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
     Ok((agent, remarks))
+}
+
+/// What is ours and not for tools to see.
+pub(super) fn ours(args: &RunArgs, start: &Start, process: &Process) -> Vec<PathBuf> {
+    let mut ours = vec![process.here(&start.transcripts)];
+    ours.extend(args.settings.config.iter().map(|file| process.here(file)));
+    ours.extend(args.logs.path(process));
+    ours
 }
 
 /// Where tools and hooks act, and with which variables.

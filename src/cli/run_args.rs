@@ -4,7 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
-use undertext::config::{Given, Lasting, Sections, Usd};
+use undertext::config::{Given, Lasting, NetworkChoice, SandboxMode, Sections, Usd, is_host};
+use undertext::setup::Network;
 
 use crate::cli::SettingArgs;
 use crate::cli::logs::LogArgs;
@@ -82,10 +83,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) env: Vec<String>,
-    /// What tools may do; for now only `off`: they run with your own rights
-    #[arg(long, value_name = "MODE")]
+    /// What tools may do: write in the workspace, only read, or all that you may (`off`)
+    #[arg(long, value_name = "workspace|read-only|off")]
     #[arg(help_heading = "Workspace and tools")]
-    pub(crate) sandbox: Option<String>,
+    pub(crate) sandbox: Option<SandboxMode>,
+    /// Let tools reach the network, or these hosts of it alone [default: none]
+    #[arg(long, value_name = "HOST,…", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", value_parser = network)]
+    #[arg(help_heading = "Workspace and tools")]
+    pub(crate) network: Option<NetworkChoice>,
     /// Work where another run is at work as well
     #[arg(long)]
     #[arg(help_heading = "Workspace and tools")]
@@ -158,6 +164,17 @@ fn cost(text: &str) -> Result<Usd, &'static str> {
         .ok_or("--max-cost takes a sum in US dollars above 0, such as 2.50")
 }
 
+fn network(text: &str) -> Result<NetworkChoice, String> {
+    if text.is_empty() || text == "open" {
+        return Ok(NetworkChoice(Network::Open));
+    }
+    let hosts: Vec<String> = text.split(',').map(|host| host.trim().to_owned()).collect();
+    match hosts.iter().find(|host| !is_host(host)) {
+        Some(host) => Err(format!("`{host}` is no name of a host")),
+        None => Ok(NetworkChoice(Network::Hosts(hosts))),
+    }
+}
+
 fn check(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         return Err("--check takes a command");
@@ -186,8 +203,11 @@ impl RunArgs {
         if let Some(time) = self.max_time {
             flags.limits.wall_time = Given::value(Some(time));
         }
-        if let Some(mode) = &self.sandbox {
-            flags.sandbox.mode = Given::value(mode.clone());
+        if let Some(mode) = self.sandbox {
+            flags.sandbox.mode = Given::value(mode);
+        }
+        if let Some(network) = &self.network {
+            flags.sandbox.network = Given::value(network.clone());
         }
         flags
     }

@@ -86,10 +86,7 @@ impl Start {
             named => Some(workspace(named.as_deref(), process)?),
         };
 
-        let mut remarks = vec![
-            server(&endpoint),
-            "sandbox: off, tools run with your own rights".to_owned(),
-        ];
+        let mut remarks = vec![server(&endpoint)];
         remarks.extend(mistaken(environment));
         remarks.extend(read);
         Ok(Self {
@@ -368,8 +365,6 @@ mod tests {
             ],
             "attachments go with a task; say what is to be done with them",
         );
-        let sandbox = place.start(&line(&["--sandbox", "workspace", "task"]), &[]);
-        assert_eq!(sandbox.unwrap_err().exit, Exit::Sandbox);
     }
 
     #[test]
@@ -380,10 +375,7 @@ mod tests {
         assert_eq!(start.task.as_deref(), Some("from standard input"));
         assert_eq!(
             start.remarks,
-            [
-                "server: https://api.openai.com/v1 (key from OPENAI_API_KEY)",
-                "sandbox: off, tools run with your own rights",
-            ]
+            ["server: https://api.openai.com/v1 (key from OPENAI_API_KEY)"]
         );
         let home = place.0.path().canonicalize().unwrap().join("home");
         assert_eq!(start.workspace, Some(home.join("project")));
@@ -414,12 +406,6 @@ mod tests {
         let start = place.start(&line, &variables).unwrap();
         assert_eq!(start.task, None);
         assert_eq!(start.settings.model.name.as_deref(), Some("m"));
-        assert_eq!(
-            start.remarks,
-            [
-                "server: http://h/v1 (no key)",
-                "sandbox: off, tools run with your own rights",
-            ]
-        );
+        assert_eq!(start.remarks, ["server: http://h/v1 (no key)"]);
     }
 }

@@ -7,6 +7,7 @@
 
 mod given;
 mod value;
+mod sandbox;
 mod section;
 mod profiles;
 mod wrong;
@@ -31,6 +32,7 @@ pub use profiles::{
     ReasoningSection, ToolLimitSection, UsageSection,
 };
 pub use read::{ConfigError, MeaningError, Place, mistaken};
+pub use sandbox::{NetworkChoice, SandboxMode, is_host};
 pub use schema::schema;
 pub use section::{
     AutoSection, CompactToolSection, CompactionSection, InstructionsSection, LimitsSection,

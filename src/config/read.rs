@@ -113,9 +113,6 @@ pub enum MeaningError {
     /// A server's address is none.
     #[error("`model.base_url` is `{0}`, but must begin with http:// or https://")]
     Address(String),
-    /// A kind of sandbox that cannot be had.
-    #[error("sandbox `{0}` cannot be enforced by this version, which knows only `off`")]
-    Sandbox(String),
     /// There is no place for transcripts.
     #[error(
         "neither XDG_STATE_HOME nor HOME says where transcripts go; name a directory with --transcripts"
@@ -134,7 +131,6 @@ impl MeaningError {
             Self::NoSuchBase { .. } | Self::OwnMember { .. } => "profiles",
             Self::KeyVariable => "model.api_key_env",
             Self::Address(_) => "model.base_url",
-            Self::Sandbox(_) => "sandbox.mode",
             Self::UsualAddress(_) | Self::NoTranscripts => return None,
         })
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::given::{Given, Stated};
 use crate::config::profiles::ProfileSection;
+use crate::config::sandbox::{NetworkChoice, SandboxMode};
 use crate::config::value::{
     CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
     Temperature, Times, Usd,
@@ -428,8 +429,15 @@ section! {
     /// `sandbox`.
     SandboxSection
     keys {
-        /// What tools may do; for now only `off`: they run with your own rights.
-        mode: String,
+        /// What tools may do: write in the workspace, only read, or whatever you may (`off`).
+        mode: SandboxMode,
+        /// What they may read beside the workspace and the system's directories; relative paths count
+        /// from the workspace.
+        read: Vec<String>,
+        /// What they may write beside the workspace. What is protected in it may be named here too.
+        write: Vec<String>,
+        /// What of the network they may reach: nothing, these hosts, or all of it (`open`).
+        network: NetworkChoice,
     }
 }
 

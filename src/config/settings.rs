@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::config::given::Given;
 use crate::config::read::{ConfigError, MeaningError};
+use crate::config::sandbox::SandboxMode;
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
-use crate::config::section::{InstructionsSection, RuleSection, Sections};
+use crate::config::section::{InstructionsSection, RuleSection, SandboxSection, Sections};
 use crate::config::server::{Server, check_address};
 use crate::config::value::{CallsChoice, Keeping, Lasting, SummaryChoice, Usd};
 use crate::config::{Environment, profiles, state_dir};
@@ -15,8 +16,9 @@ use crate::exchange::ToolMeta;
 use crate::model::Timeouts;
 use crate::profile::{self, Candidate, Choice, Why, known};
 use crate::record::Durability;
+use crate::sandbox::KNOWN_DIRECTORIES;
 use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
-use crate::setup::{Retries, Rule, Sandbox};
+use crate::setup::{Reach, Retries, Rule, Sandbox};
 
 /// Every setting.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,6 +115,24 @@ pub struct Transcripts {
     pub sync: Durability,
 }
 
+/// What tools may do.
+fn sandboxed(section: SandboxSection) -> Sandbox {
+    let known = || KNOWN_DIRECTORIES.map(str::to_owned).to_vec();
+    let reach = Reach {
+        read: section.read.get().unwrap_or_else(known),
+        write: section.write.get().unwrap_or_default(),
+        network: section
+            .network
+            .get()
+            .map_or_else(Default::default, |choice| choice.0),
+    };
+    match section.mode.get().unwrap_or_else(SandboxMode::usual) {
+        SandboxMode::Workspace => Sandbox::Workspace(reach),
+        SandboxMode::ReadOnly => Sandbox::ReadOnly(reach),
+        SandboxMode::Off => Sandbox::Off,
+    }
+}
+
 impl Settings {
     /// Fills what no source gave with what is built in, and checks what one key alone cannot say.
     pub(crate) fn resolve(sections: Sections) -> Result<Self, ConfigError> {
@@ -127,10 +147,7 @@ impl Settings {
             tools,
             profiles,
         } = sections;
-        settings.policy.sandbox = match sandbox.mode.get() {
-            Some(mode) if mode != "off" => return Err(MeaningError::Sandbox(mode).into()),
-            _ => Sandbox::Off,
-        };
+        settings.policy.sandbox = sandboxed(sandbox);
         settings.put_model(model)?;
         put_limits(limits, &mut settings.policy.limits);
         let summary = compaction.summary.clone();

@@ -68,6 +68,9 @@ pub enum ValueError {
     /// Not a temperature.
     #[error("{0} is no temperature, such as 0 or 0.7")]
     Temperature(f64),
+    /// No kind of sandbox.
+    #[error("`{0}` is no sandbox; there is workspace, read-only or off")]
+    Sandbox(String),
     /// No sum of money.
     #[error("{0} is no price in US dollars")]
     Usd(f64),

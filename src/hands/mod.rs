@@ -4,8 +4,28 @@
 //! that can be serialized, so that the other side may be this process or a confined one.
 //! [`Hands`] is the brain's side; `serve` is the other. The brain decides what runs, and when;
 //! hands know neither the transcript nor the model.
+//!
+//! [`Hands::confined`] has the other side in a process of its own, which holds itself to its
+//! [`Bounds`](crate::sandbox::Bounds) before it performs anything: a program that serves as one
+//! calls [`attend`]. It knows no key, and ends with whoever started it.
 
 mod serve;
+#[cfg(target_os = "linux")]
+mod frames;
+#[cfg(target_os = "linux")]
+mod charter;
+#[cfg(target_os = "linux")]
+mod confined;
+#[cfg(target_os = "linux")]
+mod attend;
+#[cfg(target_os = "linux")]
+mod hints;
+#[cfg(target_os = "linux")]
+mod passing;
+#[cfg(target_os = "linux")]
+mod watched;
+#[cfg(target_os = "linux")]
+mod proxy;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +36,10 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+#[cfg(target_os = "linux")]
+pub use self::attend::{AttendError, STAGES, attend};
+#[cfg(target_os = "linux")]
+pub use self::confined::{ConfinedError, Launch};
 pub use crate::tools::external::External;
 pub use crate::tools::family::end_all;
 pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};
@@ -121,19 +145,7 @@ impl Hands {
         let table = Arc::clone(&waiting);
         drop(tokio::spawn(async move {
             while let Some(answer) = answers.recv().await {
-                match answer {
-                    Answer::Done { call, outcome } => {
-                        if let Some(waits) = locked(&table).calls.remove(&call) {
-                            // Nobody waits any more for a call that was given up.
-                            waits.send(*outcome).ok();
-                        }
-                    }
-                    Answer::JobsEnded => {
-                        for waits in locked(&table).jobs.drain(..) {
-                            waits.send(()).ok();
-                        }
-                    }
-                }
+                dispatch(&table, answer);
             }
             // The other side is gone: whoever still waits is told by the closed channel.
             *locked(&table) = Waiting::default();
@@ -219,6 +231,23 @@ impl Drop for GivenUp<'_> {
         if let Some(call) = self.call {
             // It stays in the table until it is answered: so it cannot begin anew before.
             self.hands.cancel(call);
+        }
+    }
+}
+
+/// Hands an answer to whoever waits for it.
+fn dispatch(waiting: &Mutex<Waiting>, answer: Answer) {
+    match answer {
+        Answer::Done { call, outcome } => {
+            if let Some(waits) = locked(waiting).calls.remove(&call) {
+                // Nobody waits any more for a call that was given up.
+                waits.send(*outcome).ok();
+            }
+        }
+        Answer::JobsEnded => {
+            for waits in locked(waiting).jobs.drain(..) {
+                waits.send(()).ok();
+            }
         }
     }
 }

@@ -8,6 +8,10 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(target_os = "linux")]
+use crate::hands::hints::Hints;
+#[cfg(target_os = "linux")]
+use crate::hands::watched::Watched;
 use crate::hands::{Answer, Ask, Order};
 use crate::id::CallId;
 use crate::tools::background::Jobs;
@@ -15,7 +19,7 @@ use crate::tools::external::{self, External};
 use crate::tools::scope::Site;
 use crate::tools::walk::{self, Watch};
 use crate::tools::workspace::Workspace;
-use crate::tools::{Outcome, bash, edit, glob, grep, hook, job, read, write};
+use crate::tools::{Outcome, bash, edit, family, glob, grep, hook, job, read, write};
 
 /// What all calls share.
 #[derive(Debug)]
@@ -23,6 +27,14 @@ pub(super) struct Bench {
     workspace: Arc<Workspace>,
     tools: Vec<External>,
     jobs: Jobs,
+    /// Whether all that descends from this process is what tools started.
+    alone: bool,
+    /// What is added to failures that the sandbox explains.
+    #[cfg(target_os = "linux")]
+    hints: Option<Hints>,
+    /// What is told of when it changes.
+    #[cfg(target_os = "linux")]
+    watched: Option<Watched>,
 }
 
 impl Bench {
@@ -32,6 +44,27 @@ impl Bench {
             workspace: Arc::new(workspace),
             tools,
             jobs: Jobs::default(),
+            alone: false,
+            #[cfg(target_os = "linux")]
+            hints: None,
+            #[cfg(target_os = "linux")]
+            watched: None,
+        }
+    }
+
+    /// The same in a process that does nothing else: whatever nobody waits for is ended.
+    #[cfg(target_os = "linux")]
+    pub(super) fn alone(mut self, hints: Hints) -> Self {
+        self.alone = true;
+        self.hints = Some(hints);
+        self.watched = Some(Watched::new(self.workspace.root()));
+        self
+    }
+
+    /// Ends what the last call left behind, whatever it did to escape.
+    fn sweep(&self) {
+        if self.alone && !self.jobs.is_running() {
+            family::end_strays();
         }
     }
 }
@@ -70,6 +103,9 @@ pub(super) async fn serve(
                     Err(error) => (error.id(), failed()),
                 };
                 if let Some((call, _)) = running.remove(&task) {
+                    if running.is_empty() {
+                        bench.sweep();
+                    }
                     let outcome = Box::new(outcome);
                     answer.send(Answer::Done { call, outcome }).ok();
                 }
@@ -103,7 +139,11 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
         known,
         chars,
     };
-    let outcome = match tool.as_str() {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(unused_mut, reason = "nothing is added there")
+    )]
+    let mut outcome = match tool.as_str() {
         "Bash" => bash::run(&site, &arguments, usual, jobs, &cancel).await,
         hook::NAME => hook::run(&site, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Job" => job::run(jobs, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
@@ -117,6 +157,17 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
             None => Outcome::error(format!("There is no tool {name} here.")),
         },
     };
+    #[cfg(target_os = "linux")]
+    if let Some(hints) = &bench.hints {
+        hints.add(&mut outcome);
+    }
+    // What is read is not changed, and a hook's output is for a program.
+    #[cfg(target_os = "linux")]
+    let reads = matches!(tool.as_str(), "Read" | "Grep" | "Glob" | hook::NAME);
+    #[cfg(target_os = "linux")]
+    if let Some(watched) = bench.watched.as_ref().filter(|_| !reads) {
+        watched.tell(&mut outcome);
+    }
     outcome.clipped(chars, call)
 }
 

@@ -4,6 +4,7 @@
 //! `setup` entry is recorded whenever something of either changes; keys never are.
 
 mod policy;
+mod sandbox;
 mod wire;
 
 use schemars::JsonSchema;
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use policy::{
     Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, OutputSchema, Policy, Prices,
-    Retries, Rule, Sandbox, SummaryPolicy, ToolPolicy,
+    Retries, Rule, SummaryPolicy, ToolPolicy,
 };
+pub use sandbox::{Network, Reach, Sandbox};
 pub use wire::{
     Api, CacheMarkers, CacheProfile, CallIds, CallProfile, EmptyContent, MessageOrder,
     MessageProfile, Model, Models, OutputFormat, OutputProfile, ParameterProfile, Parameters,

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::exchange::Treatment::Strip;
 use crate::exchange::{Hint, is_false};
+use crate::setup::Sandbox;
 
 /// Everything a step or a plan depends on besides the entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -433,13 +434,4 @@ pub struct Prices {
     pub cache_write_usd_micro: u64,
     /// Tokens written.
     pub output_usd_micro: u64,
-}
-
-/// What tools may do. For now there is one answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Sandbox {
-    /// Tools run with the user's own rights.
-    #[default]
-    Off,
 }

@@ -112,6 +112,11 @@ impl Jobs {
         jobs.map(|(call, job)| (*call, Arc::clone(job))).collect()
     }
 
+    /// Whether any has not ended yet.
+    pub(crate) fn is_running(&self) -> bool {
+        self.table().jobs.values().any(|job| job.ended().is_none())
+    }
+
     /// Ends and forgets every job, and waits until their processes are gone.
     pub(crate) async fn end_all(&self) {
         let Table { jobs, mut watchers } = std::mem::take(&mut *self.table());

@@ -64,7 +64,7 @@ pub(crate) fn run(site: &Site, arguments: &str) -> Outcome {
 }
 
 fn edit(site: &Site, Arguments { path, edits }: &Arguments) -> Result<Outcome, Refusal> {
-    let spot = site.find(path, Missing::Refuse)?;
+    let spot = site.find_to_write(path, Missing::Refuse)?;
     let old = file::read(site, &spot)?.ok_or(Refusal::Missing)?;
     let refused = |why: &str| {
         Ok(Outcome::error(format!(

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use rustix::process::WaitOptions;
 use rustix::process::{Pid, Signal};
 use tokio::process::Child;
 
@@ -47,6 +49,7 @@ pub fn end_all() {
     for leader in leaders {
         let descendants = descendants(Some(leader));
         rustix::process::kill_process_group(leader, Signal::KILL).ok();
+        rustix::process::kill_process(leader, Signal::KILL).ok();
         end_each(&descendants);
     }
     end_marked(&format!("{MARK}={}.", std::process::id()));
@@ -101,9 +104,6 @@ impl Family {
             self.signal(Signal::KILL);
             end_each(&self.descendants);
             end_marked(&format!("{MARK}={}", self.mark));
-            living()
-                .leaders
-                .retain(|leader| Some(*leader) != self.leader);
             self.ended = true;
         }
     }
@@ -118,6 +118,64 @@ impl Family {
 impl Drop for Family {
     fn drop(&mut self) {
         self.end();
+        // Known until its leader is waited for, so that nobody else does.
+        if let Some(leader) = self.leader {
+            release(leader);
+        }
+    }
+}
+
+/// Lets a process that is no tool's be known as one that lives; whether it may.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt(leader: Pid) -> bool {
+    let mut living = living();
+    if !living.closed {
+        living.leaders.push(leader);
+    }
+    !living.closed
+}
+
+/// Forgets a process that has ended.
+pub(crate) fn release(leader: Pid) {
+    let mut living = living();
+    if let Some(at) = living.leaders.iter().position(|known| *known == leader) {
+        living.leaders.swap_remove(at);
+    }
+}
+
+/// Ends everything that descends from this process: none of it is wanted.
+#[cfg(target_os = "linux")]
+pub(crate) fn end_strays() {
+    const PASSES: usize = 500;
+    for _ in 0..PASSES {
+        bury();
+        let strays = descendants(Some(rustix::process::getpid()));
+        if strays.is_empty() {
+            return;
+        }
+        end_each(&strays);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    tracing::warn!("processes that were left behind could not be ended");
+}
+
+/// Elsewhere what was left behind has other parents.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn end_strays() {}
+
+/// Waits for those that have ended and came to this process when their parents did.
+#[cfg(target_os = "linux")]
+pub(crate) fn bury() {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    for process in processes() {
+        if process.ended && process.parent == own {
+            // Asked with the lock: one that just began is known by then.
+            let living = living();
+            let pid = Pid::from_raw(process.id).filter(|pid| !living.leaders.contains(pid));
+            if pid.is_some() {
+                rustix::process::waitpid(pid, WaitOptions::NOHANG).ok();
+            }
+        }
     }
 }
 
@@ -176,6 +234,34 @@ fn end_each(processes: &[OwnedFd]) {
 #[cfg(not(target_os = "linux"))]
 fn end_each(_processes: &[OwnedFd]) {}
 
+/// A process as the system lists it.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    id: i32,
+    parent: i32,
+    /// Whether it has ended and is waited for.
+    ended: bool,
+}
+
+/// All processes.
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = Listed> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read(entry.path().join("stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // `pid (name) state parent …`, where the name may hold anything.
+        let mut fields = stat.rsplit(") ").next()?.split(' ');
+        Some(Listed {
+            id,
+            ended: fields.next() == Some("Z"),
+            parent: fields.next()?.parse().ok()?,
+        })
+    })
+}
+
 /// The processes that descend from this one, whatever group and environment they gave themselves.
 #[cfg(target_os = "linux")]
 fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
@@ -183,17 +269,8 @@ fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
         return Vec::new();
     };
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // `pid (name) state parent …`, where the name may hold anything.
-        let fields = stat.rsplit(") ").next().unwrap_or_default();
-        if let Some(parent) = fields.split(' ').nth(1).and_then(|id| id.parse().ok()) {
-            children.entry(parent).or_default().push(pid);
-        }
+    for process in processes() {
+        children.entry(process.parent).or_default().push(process.id);
     }
     let mut found = Vec::new();
     let mut parents = vec![leader.as_raw_nonzero().get()];

@@ -204,8 +204,9 @@ impl Process {
             family.end();
             family
         });
-        drop(family.await);
+        let family = family.await;
         child.wait().await?;
+        drop(family);
         // Nobody writes any more, unless somebody escaped.
         tokio::time::timeout(DRAIN, pipes.drain(&mut take))
             .await

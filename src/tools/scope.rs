@@ -66,6 +66,11 @@ pub(crate) enum Refusal {
     /// Policy forbids it.
     #[error("outside the workspace {root}; file tools act only below it")]
     Outside { root: String },
+    #[error(
+        "protected: it would run programs outside the sandbox; the user allows it with `write` below \
+         `sandbox` in config.yaml"
+    )]
+    Protected,
     #[error("there is no such file")]
     Missing,
     #[error("not a usable path")]
@@ -100,7 +105,7 @@ impl Refusal {
     /// The refusal as the answer to a call that named `path`.
     pub(crate) fn outcome(&self, path: &str) -> Outcome {
         let status = match self {
-            Self::Outside { .. } => Status::Denied,
+            Self::Outside { .. } | Self::Protected => Status::Denied,
             Self::Missing
             | Self::NoPath
             | Self::NotBelowFile
@@ -182,6 +187,15 @@ impl Site {
     /// Opens the place that a path names. It lies below a root; whether there is a file at it is
     /// another question.
     pub(crate) fn find(&self, path: &str, missing: Missing) -> Result<Spot, Refusal> {
+        self.search(path, missing, false)
+    }
+
+    /// The same for a file that is to be written: it is none of those that are protected.
+    pub(crate) fn find_to_write(&self, path: &str, missing: Missing) -> Result<Spot, Refusal> {
+        self.search(path, missing, true)
+    }
+
+    fn search(&self, path: &str, missing: Missing, writes: bool) -> Result<Spot, Refusal> {
         if path.is_empty() || path.contains('\0') {
             return Err(Refusal::NoPath);
         }
@@ -193,6 +207,10 @@ impl Site {
             return Err(Refusal::Outside {
                 root: quoted(&root.to_string_lossy()),
             });
+        }
+        let whole = rest.iter().fold(real.clone(), |path, part| path.join(part));
+        if writes && self.workspace.protects(&whole) {
+            return Err(Refusal::Protected);
         }
         let Some((file, directories)) = rest.split_last() else {
             return beside(&real);

@@ -13,6 +13,8 @@ pub struct Workspace {
     root: PathBuf,
     more: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
+    /// Whether file tools keep off what is protected, but for what lies below these.
+    protection: Option<Vec<PathBuf>>,
 }
 
 /// A directory cannot be a workspace.
@@ -53,7 +55,44 @@ impl Workspace {
             root: canonical(path, home)?,
             more: Vec::new(),
             environment,
+            protection: None,
         })
+    }
+
+    /// A workspace as a confined process has it, whose roots were judged by whoever started that.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn inside(
+        roots: Vec<PathBuf>,
+        environment: Vec<(OsString, OsString)>,
+        unprotected: &[PathBuf],
+    ) -> Self {
+        let mut roots = roots.into_iter();
+        Self {
+            root: roots.next().unwrap_or_default(),
+            more: roots.collect(),
+            environment,
+            protection: Some(unprotected.to_vec()),
+        }
+    }
+
+    /// All its directories, its own first.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.root.as_path()).chain(self.more.iter().map(PathBuf::as_path))
+    }
+
+    /// Whether a path, as the operating system names it, is kept from being written: what in a
+    /// repository names programs, and whatever says where the repository is.
+    pub(crate) fn protects(&self, real: &Path) -> bool {
+        let Some(granted) = &self.protection else {
+            return false;
+        };
+        let mut parts = real.iter().skip_while(|part| *part != ".git");
+        if parts.next().is_none() || granted.iter().any(|granted| real.starts_with(granted)) {
+            return false;
+        }
+        let names = ["hooks", "config", "config.worktree"].map(OsStr::new);
+        let mut parts = parts.peekable();
+        parts.peek().is_none() || parts.any(|part| names.contains(&part))
     }
 
     /// The same workspace, whose file tools act below this directory as well.

@@ -34,7 +34,7 @@ pub(crate) fn run(site: &Site, arguments: &str) -> Outcome {
 }
 
 fn write(site: &Site, Arguments { path, content }: &Arguments) -> Result<Outcome, Refusal> {
-    let spot = site.find(path, Missing::Create)?;
+    let spot = site.find_to_write(path, Missing::Create)?;
     let old = file::read(site, &spot)?;
     if let Some(old) = &old {
         let why = match site.known {

@@ -9,6 +9,9 @@
 #[cfg(test)]
 mod map;
 #[cfg(test)]
+#[cfg(all(feature = "cli", target_os = "linux"))]
+mod confined;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod draft;

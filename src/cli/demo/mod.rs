@@ -27,11 +27,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Finished, Progress, Task};
 use undertext::config::{self, Sections, Settings};
-use undertext::hands;
+use undertext::hands::{self, Hands};
 use undertext::id::{EntryId, RunId};
 use undertext::model::offline::Offline;
 use undertext::record::{Clock, Durability, FileStorage, Recorder};
-use undertext::setup::{Policy, Setup};
+use undertext::setup::{Policy, Sandbox, Setup};
 use undertext::transcript::{At, FORMAT, Reason, Run};
 use undertext::view::{Sizes, Source, View};
 
@@ -42,7 +42,7 @@ use crate::cli::demo::story::Story;
 pub(crate) use crate::cli::demo::story::wrapped;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
-use crate::cli::{DemoArgs, Process, amount, stop};
+use crate::cli::{DemoArgs, Process, amount, confined, stop};
 
 /// The widest line, in characters, on the widest terminal.
 const WIDTH: usize = 100;
@@ -86,7 +86,7 @@ pub(crate) fn run(
         };
         let site = site.map_err(unfinished)?;
         let stage = Stage::new(args, process, &settings, site)?;
-        let (exit, asked) = stage.play(policy, &mut signals, term).await?;
+        let (exit, asked) = stage.play(policy, process, &mut signals, term).await?;
         stage.strike(args, program, asked, term)?;
         Ok(exit)
     });
@@ -139,22 +139,42 @@ impl Stage {
     /// entry whose life is worth looking at.
     async fn play(
         &self,
-        policy: Policy,
+        mut policy: Policy,
+        process: &Process,
         signals: &mut Signals,
         term: &mut Term,
     ) -> Result<(Exit, EntryId), Failure> {
         let served = Offline::serve().await.map_err(|error| {
             unfinished(anyhow::Error::new(error).context("cannot serve the offline model"))
         })?;
-        let agent =
-            play::agent(&self.site, &self.clock, &served.base_url, policy).map_err(unfinished)?;
+        let hands = self.hands(&mut policy, process).await;
+        let agent = play::agent(&self.site, hands, &self.clock, &served.base_url, policy);
+        let agent = agent.map_err(unfinished)?;
         let mut recorder = self.recorder()?;
         self.opening(agent.setup(), term)?;
         let (finished, stopped) = watched(&agent, &mut recorder, signals, term).await?;
         let finished = finished.map_err(|error| Failure::new(Exit::Transcript, error))?;
-        drop(agent);
+        agent.close().await;
         let exit = self.ending(&finished, &recorder, stopped, term).await?;
         Ok((exit, covered(recorder.view())))
+    }
+
+    /// Confined hands, if they can be had: what a demo runs is its own, and harms nobody. A golden run
+    /// is the same everywhere.
+    async fn hands(&self, policy: &mut Policy, process: &Process) -> Hands {
+        let workspace = || self.site.workspace().clone();
+        if self.golden.is_none() {
+            let site = confined::Site {
+                workspace: workspace(),
+                tools: Vec::new(),
+                ours: vec![process.here(&self.transcripts)],
+            };
+            if let Ok((hands, _)) = confined::hands(&policy.sandbox, site, process).await {
+                return hands;
+            }
+        }
+        policy.sandbox = Sandbox::Off;
+        Hands::in_process(workspace())
     }
 
     fn recorder(&self) -> Result<Recorder, Failure> {

@@ -22,9 +22,11 @@ and nothing that need not be changed.";
 /// How long the model takes for a reply, by a clock that stands still.
 const THINKS_MS: u64 = 1_700;
 
-/// The agent of a demo, which works at this site and asks the model at this address.
+/// The agent of a demo, which works at this site with these hands and asks the model at this
+/// address.
 pub(crate) fn agent(
     site: &Site,
+    hands: Hands,
     clock: &Clock,
     base_url: &str,
     policy: Policy,
@@ -38,7 +40,6 @@ pub(crate) fn agent(
         model: Client::new(endpoint, Timeouts::default())?,
         clock: clock.clone(),
     };
-    let hands = Hands::in_process(site.workspace().clone());
     let told = Instructions::find(&Sources {
         workspace: site.path(),
         home: None,

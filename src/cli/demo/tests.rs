@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use undertext::agent::Task;
 use undertext::config::Environment;
+use undertext::hands::Hands;
 use undertext::model::offline::Offline;
 use undertext::record::{Clock, MemoryStorage, Recorder};
 use undertext::replay::Replay;
@@ -58,7 +59,15 @@ async fn played(seed: u64) -> Outcome {
     let mut recorder = Recorder::create(storage, clock.clone(), run).unwrap();
     let served = Offline::serve().await.unwrap();
     let relay = Relay::to(&served.base_url).await;
-    let agent = play::agent(&site, &clock, &relay.base_url, play::policy(&[]).unwrap()).unwrap();
+    let hands = Hands::in_process(site.workspace().clone());
+    let agent = play::agent(
+        &site,
+        hands,
+        &clock,
+        &relay.base_url,
+        play::policy(&[]).unwrap(),
+    )
+    .unwrap();
     let task = Task::new(play::TASK);
     let finished = agent
         .run(&mut recorder, Some(task), &CancellationToken::new())

@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Check {
-    /// What: `settings`, `key`, `server`, `model`, `profile`, `window`, `prices`, `reply` or `call`.
+    /// What: `settings`, `sandbox`, `key`, `server`, `model`, `profile`, `window`, `prices`, `reply` or `call`.
     name: &'static str,
     /// How it came out.
     outcome: Outcome,

@@ -24,6 +24,7 @@ use undertext::setup::Setup;
 use undertext::tools::{Skill, Toolbox};
 use undertext::transcript::Run;
 
+use crate::cli::confined::{self, Site};
 use crate::cli::ending::AT_ONCE;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::rerun::site::Fresh;
@@ -139,17 +140,16 @@ impl Stage<'_> {
         }
         let fresh = fresh?;
         let mut recorder = self.recorder(&fresh)?;
+        let (hands, told) = self.hands(&fresh).await?;
+        let hands = Arc::new(hands);
         let (run, location) = (recorder.run(), recorder.storage().location());
         term.say(&[(Look::Strong, format!("run {}: {location}", run.short()))])?;
         let root = fresh.workspace.root().display().to_string();
-        for remark in [
-            format!("workspace: {root}, {}", fresh.from.told()),
-            "sandbox: off, the recorded commands run with your own rights".to_owned(),
-        ] {
+        for remark in [format!("workspace: {root}, {}", fresh.from.told()), told] {
             term.say(&[(Look::Faint, remark)])?;
         }
         let replayed = {
-            let mut play = pin!(self.play(&fresh, &mut recorder, &cancel));
+            let mut play = pin!(self.play(&fresh, &hands, &mut recorder, &cancel));
             loop {
                 tokio::select! {
                     biased;
@@ -175,6 +175,9 @@ impl Stage<'_> {
             rerun.json(term)?;
         } else {
             rerun.print(term)?;
+        }
+        if let Some(hands) = Arc::into_inner(hands) {
+            hands.close().await;
         }
         if again.keep {
             fresh.keep();
@@ -209,9 +212,29 @@ impl Stage<'_> {
         Ok(recorder)
     }
 
+    /// Who runs the calls.
+    async fn hands(&self, fresh: &Fresh) -> Result<(Hands, String), Failure> {
+        let files = Tools::all(self.settings, &self.process.environment, Vec::new())?.files;
+        let dir = self.settings.transcripts_dir(&self.process.environment)?;
+        let site = Site {
+            workspace: fresh.workspace.clone(),
+            tools: files.into_iter().map(|file| file.tool).collect(),
+            ours: vec![self.process.here(&dir)],
+        };
+        let sandbox = &self.settings.policy.sandbox;
+        let (hands, told) = confined::hands(sandbox, site, self.process).await?;
+        let told = if told == confined::OFF {
+            "sandbox: off, the recorded commands run with your own rights".to_owned()
+        } else {
+            told
+        };
+        Ok((hands, told))
+    }
+
     async fn play(
         &self,
         fresh: &Fresh,
+        hands: &Arc<Hands>,
         recorder: &mut Recorder,
         cancel: &CancellationToken,
     ) -> Result<Replayed, Failure> {
@@ -226,7 +249,6 @@ impl Stage<'_> {
             let skills = self.skills(fresh);
             Tools::all(self.settings, &self.process.environment, skills)
         };
-        let own: Vec<_> = all()?.files.into_iter().map(|file| file.tool).collect();
         let toolboxes = self.recording.parts().iter().map(|part| {
             let tools = all()?;
             Ok(self.offered(tools.toolbox, &part.setup.wire.tools))
@@ -236,8 +258,7 @@ impl Stage<'_> {
         let mut toolboxes = toolboxes?.into_iter();
         let agent = |setup: Setup, model: Arc<dyn Model>| {
             let toolbox = toolboxes.next().unwrap_or_default();
-            let hands = Hands::in_process_with(fresh.workspace.clone(), own.clone());
-            Agent::new(setup, model, toolbox).with_hands(hands)
+            Agent::new(setup, model, toolbox).with_hands(Arc::clone(hands))
         };
         let played = rerun::play(self.recording, recorder, places, until, agent, cancel).await;
         played.map_err(|error| Failure::new(Exit::Unfinished, error))

@@ -153,7 +153,7 @@ fn unknown_keys_and_words_are_told_with_what_is_known() {
     keep_recent: 5\n
       1:1: unknown key `keep_recent`, did you mean `compaction.micro.keep_recent`?
     sandbox: { zzz: 1 }
-      1:12: unknown key `zzz`, known here: mode
+      1:12: unknown key `zzz`, known here: mode, read, write, network
     tools: { Bash: { compaction: { requests: keep } } }
       1:32: unknown key `requests`, did you mean `request`?
     compaction: { rules: { mine: { summary: { a: 1 } } } }
@@ -262,7 +262,6 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
         "model:\n  base_url: 127.0.0.1:8080?key=sk-secret\n",
         "compaction:\n  default_rule: none\n",
         "compaction:\n  auto:\n    trigger_ratio: 0\n",
-        "sandbox:\n  mode: workspace\n",
     ]), @r#"
     limits: {}\nprofiles:\n  mine:\n    base: opnai\n
       setting in c.yaml:4 cannot be used: `profiles.mine.base` names `opnai`, which is no built-in profile; did you mean `openai`?
@@ -280,8 +279,6 @@ fn what_cannot_be_meant_is_told_with_the_place_it_stands_at() {
       setting in c.yaml:2 cannot be used: `compaction.default_rule` names `none`, which is not among `compaction.rules`; there is default, heavy, light
     compaction:\n  auto:\n    trigger_ratio: 0\n
       setting in c.yaml:3 cannot be used: `compaction.auto.trigger_ratio` must be more than 0; `enabled: false` switches it off
-    sandbox:\n  mode: workspace\n
-      setting in c.yaml:2 cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
     "#);
     let variable = [("UNDERTEXT_MODEL__PRICES__INPUT", "1")];
     let error = settings("", "", &variable, &[], Sections::default()).unwrap_err();

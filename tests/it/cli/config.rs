@@ -41,7 +41,7 @@ fn a_file_is_written_once_and_is_right() {
     fs::remove_file(&file).unwrap();
     fs::write(
         place.path("home/w/other.yaml"),
-        "sandbox: { mode: workspace }\n",
+        "model: { base_url: 'ftp://h' }\n",
     )
     .unwrap();
     note(&["config", "check", "other.yaml"], 2);
@@ -72,7 +72,7 @@ fn a_file_is_written_once_and_is_right() {
     $ run task
     undertext: wrong setting in /home/.config/undertext/config.yaml:2:3: unknown key `nome`, did you mean `name`?
     $ config check other.yaml
-    undertext: setting in other.yaml:1 cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
+    undertext: setting in other.yaml:1 cannot be used: `model.base_url` is `ftp://h`, but must begin with http:// or https://
     $ config check none.yaml
     undertext: cannot read settings from none.yaml: No such file or directory (os error 2)
     $ config check --set model.profile=opnai

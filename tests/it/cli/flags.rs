@@ -115,8 +115,8 @@ fn files_go_with_a_task_in_one_entry() {
     insta::assert_snapshot!(place.plain(&all.join("\n")), @r#"
     run RUN: /home/.local/state/undertext/transcripts/UUID.jsonl
     server: http://HOST/v1 (no key)
-    sandbox: off, tools run with your own rights
     attachment ../../latin.csv is not UTF-8 in 1 place, which read �
+    sandbox: off, tools run with your own rights
     the attachment notes.md was clipped to N characters of 420,000 bytes; the model can read the rest by Recall
     warning: the provider counted 1,000 tokens in request 4, far fewer than the N of the estimate; counts like that are not believed
     finished: 2 rounds, 1 call, 2,000 tokens in (0 cached), 20 out, cost unknown, TIME

@@ -26,10 +26,6 @@ fn bad_input_ends_before_anything_is_recorded() {
             2,
             [&server[..], &["--set", "model.nome=x", "task"]].concat(),
         ),
-        (
-            5,
-            [&server[..], &["--sandbox", "workspace", "task"]].concat(),
-        ),
     ] {
         let ran = place.run(&[&["run"], &line[..]].concat());
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line:?} {ran:?}");
@@ -48,7 +44,6 @@ fn bad_input_ends_before_anything_is_recorded() {
     undertext: no run of /home/w in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
     undertext: no run `0000` in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
     undertext: wrong setting in --set model.nome=x: unknown key `nome`, did you mean `name`?
-    undertext: settings cannot be used: sandbox `workspace` cannot be enforced by this version, which knows only `off`
     "#);
     assert!(!place.path("home/.local").exists());
 }

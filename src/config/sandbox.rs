@@ -1,0 +1,133 @@
+//! What tools may do and reach, as settings say it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::config::value::ValueError;
+use crate::setup::Network;
+
+/// What tools may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// They write in the workspace, and read what they need besides.
+    Workspace,
+    /// They read, and write nothing that lasts.
+    ReadOnly,
+    /// They have the rights of the user.
+    Off,
+}
+
+impl SandboxMode {
+    /// Where nothing is said: what this system can enforce.
+    pub fn usual() -> Self {
+        if cfg!(target_os = "linux") {
+            Self::Workspace
+        } else {
+            Self::Off
+        }
+    }
+}
+
+impl FromStr for SandboxMode {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "workspace" => Ok(Self::Workspace),
+            "read-only" => Ok(Self::ReadOnly),
+            "off" => Ok(Self::Off),
+            _ => Err(ValueError::Sandbox(text.to_owned())),
+        }
+    }
+}
+
+/// `none`, `open`, or a list of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkChoice(pub Network);
+
+/// What may be said.
+const EXPECTED: &str = "none, open or a list of hosts";
+
+impl<'de> Deserialize<'de> for NetworkChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Words)
+    }
+}
+
+struct Words;
+
+impl<'de> Visitor<'de> for Words {
+    type Value = NetworkChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EXPECTED)
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Self::Value, E> {
+        match word {
+            "none" => Ok(NetworkChoice(Network::None)),
+            "open" => Ok(NetworkChoice(Network::Open)),
+            _ => Err(E::invalid_value(de::Unexpected::Str(word), &EXPECTED)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut hosts = Vec::new();
+        while let Some(host) = seq.next_element::<String>()? {
+            if !is_host(&host) {
+                return Err(de::Error::custom(format_args!(
+                    "`{host}` is no name of a host"
+                )));
+            }
+            hosts.push(host);
+        }
+        let network = if hosts.is_empty() {
+            Network::None
+        } else {
+            Network::Hosts(hosts)
+        };
+        Ok(NetworkChoice(network))
+    }
+}
+
+/// Whether that is a host's name or address, or `*.` and a name, and no URL.
+pub fn is_host(host: &str) -> bool {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    !name.is_empty() && name.len() <= 253 && name.chars().all(is_plain)
+}
+
+impl Serialize for NetworkChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Network::None => "none".serialize(serializer),
+            Network::Open => "open".serialize(serializer),
+            Network::Hosts(hosts) => hosts.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for NetworkChoice {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "NetworkChoice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                {"enum": ["none", "open"]},
+                {"type": "array", "items": {"type": "string"}}
+            ]
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! The confined process itself: holds itself to its bounds, then performs orders until it is left.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{DumpableBehavior, Signal};
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::hands::charter::{Charter, Opening};
+use crate::hands::frames::Frame;
+use crate::hands::hints::Hints;
+use crate::hands::{Answer, Ask, passing, serve};
+use crate::sandbox::{self, Mechanism};
+use crate::tools::{Outcome, family};
+
+/// What a confined process is started with, behind the arguments of its
+/// [`Launch`](crate::hands::Launch): how it begins.
+pub const STAGES: [&str; 4] = ["alone", "apart-online", "apart", "inside"];
+
+/// How often processes that nobody waits for are looked for.
+const BURYING: Duration = Duration::from_millis(100);
+
+/// The process cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum AttendError {
+    /// It was started by something else than hands.
+    #[error("this is started by a run, not by hand")]
+    Stage,
+    /// It cannot go on.
+    #[error("the process for tools cannot go on")]
+    System(#[from] io::Error),
+}
+
+/// Serves as a confined process, until whoever started it is gone.
+///
+/// To be called by a program's main function before anything else, while it has one thread, with
+/// the stage that it was started with; its standard input is where orders come from. `program` and
+/// `arguments` start this program again, to get here with another stage.
+pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    match STAGES.iter().position(|known| *known == stage) {
+        // Its orders end with the brain; then it ends what it has begun, which nobody else would.
+        Some(0) => {
+            rustix::process::setsid().ok();
+            open(socket, Mechanism::Landlock)
+        }
+        Some(1) => apart(true, socket, arguments),
+        Some(2) => apart(false, socket, arguments),
+        Some(3) => {
+            // Whatever ends those above ends this, and the kernel what this has begun.
+            die_with_parent()?;
+            open(socket, Mechanism::Namespaces)
+        }
+        Some(_) | None => Err(AttendError::Stage),
+    }
+}
+
+/// Lets the kernel kill this process with the one that started it.
+fn die_with_parent() -> Result<(), AttendError> {
+    let asked = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    Ok(asked.map_err(io::Error::from)?)
+}
+
+/// Takes namespaces, and begins once more as their first process.
+fn apart(network: bool, mut socket: UnixStream, arguments: &[&str]) -> Result<(), AttendError> {
+    rustix::process::setsid().ok();
+    let ids = sandbox::begin_own(network).and_then(sandbox::map_ids);
+    if let Err(error) = ids {
+        return refuse(&mut socket, &error);
+    }
+    // Only now: who becomes another user to the kernel may be forgotten.
+    die_with_parent()?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this very program, as the first process of its namespaces"
+    )]
+    let mut inside = Command::new("/proc/self/exe");
+    inside.args(arguments).arg(STAGES[3]).env_clear();
+    let started = inside.stdin(Stdio::inherit()).spawn();
+    match started {
+        Ok(mut child) => {
+            drop(socket);
+            // All of its processes end with it.
+            child.wait()?;
+            Ok(())
+        }
+        Err(error) => {
+            let text = Opening::Refused(format!("no first process can be started: {error}"));
+            say(&mut socket, &text)?;
+            Ok(())
+        }
+    }
+}
+
+/// Holds this process to its bounds, says so, and serves.
+fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError> {
+    let Some(frame) = Frame::next_now(&mut socket)? else {
+        return Ok(());
+    };
+    let charter: Charter = frame.message()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(io::Error::from)?;
+    let enforced = match sandbox::enforce(&charter.bounds, mechanism) {
+        Ok(enforced) => enforced,
+        Err(error) => return refuse(&mut socket, &error),
+    };
+    // Tools are of the same user: they may not read this process, nor write its memory.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(io::Error::from)?;
+    let temporary = match mechanism {
+        Mechanism::Namespaces => PathBuf::from("/tmp"),
+        Mechanism::Landlock => charter.bounds.own("tmp").unwrap_or_else(|| "/tmp".into()),
+    };
+    let proxy = match charter.bounds.hosts() {
+        [] => None,
+        _ => Some(TcpListener::bind("127.0.0.1:0")?),
+    };
+    let placeholders = enforced.placeholders.clone();
+    say(&mut socket, &Opening::Ready(enforced))?;
+    if let Some(listener) = &proxy {
+        passing::send(&socket, listener)?;
+    }
+    let address = proxy.map(|listener| listener.local_addr()).transpose()?;
+    let workspace = charter.workspace(temporary, address, &placeholders);
+    let hints = Hints::of(&charter.bounds);
+    let bench = serve::Bench::new(workspace, charter.tools).alone(hints);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(work(socket, bench))?;
+    // What still blocks, and every process that is left, ends with this one.
+    runtime.shutdown_background();
+    family::end_all();
+    Ok(())
+}
+
+/// Says why not.
+fn refuse(socket: &mut UnixStream, error: &sandbox::Unenforceable) -> Result<(), AttendError> {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    say(socket, &Opening::Refused(text))
+}
+
+fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
+    let frame = Frame::of(opening, Vec::new());
+    let frame = frame.ok_or_else(|| io::Error::other("nothing to say"))?;
+    Ok(frame.send_now(socket)?)
+}
+
+/// Performs what is asked until nobody asks any more.
+async fn work(socket: UnixStream, bench: serve::Bench) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    let (mut read, mut write) = tokio::net::UnixStream::from_std(socket)?.into_split();
+    let (ask, asked) = mpsc::unbounded_channel();
+    let (answer, mut answers) = mpsc::unbounded_channel();
+    let reading = async move {
+        while let Ok(Some(frame)) = Frame::next(&mut read).await {
+            let Ok(message) = frame.message::<Ask>() else {
+                break;
+            };
+            if ask.send(message).is_err() {
+                break;
+            }
+        }
+    };
+    let writing = async move {
+        while let Some(answer) = answers.recv().await {
+            if framed(answer).send(&mut write).await.is_err() {
+                break;
+            }
+        }
+    };
+    let burying = async {
+        let mut tick = tokio::time::interval(BURYING);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            family::bury();
+        }
+    };
+    tokio::select! {
+        _ = async { tokio::join!(reading, writing, serve::serve(bench, asked, answer)) } => {}
+        never = burying => never,
+    }
+    Ok(())
+}
+
+/// The frame of an answer; what is too large for one is told instead.
+fn framed(mut answer: Answer) -> Frame {
+    let mut blob = Vec::new();
+    if let Answer::Done { outcome, .. } = &mut answer {
+        blob = outcome.whole.take().unwrap_or_default();
+    }
+    if let Some(frame) = Frame::of(&answer, blob) {
+        return frame;
+    }
+    if let Answer::Done { outcome, .. } = &mut answer {
+        let text = "What the tool answered is too large. What it did has taken effect.";
+        **outcome = Outcome::error(text).with_facts(std::mem::take(&mut outcome.facts));
+    }
+    Frame::of(&answer, Vec::new()).unwrap_or_default()
+}

@@ -1,0 +1,87 @@
+//! What a confined process is told first, and what it answers to that.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::hands::{External, Workspace};
+use crate::sandbox::{Bounds, Enforced, os_paths};
+
+/// What a confined process does, and within which bounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Charter {
+    /// What may be reached.
+    pub(super) bounds: Bounds,
+    /// The directories below which file tools act; the workspace is the first.
+    #[serde(with = "os_paths")]
+    roots: Vec<PathBuf>,
+    /// The variables that tools see.
+    environment: Vec<(OsString, OsString)>,
+    /// The tools it knows beside the built-in ones.
+    pub(super) tools: Vec<External>,
+}
+
+impl Charter {
+    /// The charter of hands in this workspace.
+    pub(super) fn new(workspace: &Workspace, tools: Vec<External>, bounds: Bounds) -> Self {
+        let mut roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
+        // What was named to be written is so by file tools as well.
+        for path in bounds.unprotected().iter().filter(|path| path.is_dir()) {
+            if !roots.iter().any(|root| path.starts_with(root)) {
+                roots.push(path.clone());
+            }
+        }
+        Self {
+            bounds,
+            roots,
+            environment: workspace.environment().to_vec(),
+            tools,
+        }
+    }
+
+    /// The workspace as it is inside.
+    pub(super) fn workspace(
+        &self,
+        temporary: PathBuf,
+        proxy: Option<SocketAddr>,
+        placeholders: &[PathBuf],
+    ) -> Workspace {
+        let mut environment = self.environment.clone();
+        let mut set = |name: &str, value: OsString| {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.into(), value));
+        };
+        set("TMPDIR", temporary.into());
+        // Go takes whatever is called so for a repository, and does not build beside an empty one.
+        let keeps_place = placeholders.iter().any(|path| path.ends_with(".git"));
+        if keeps_place && !self.environment.iter().any(|(name, _)| name == "GOFLAGS") {
+            set("GOFLAGS", "-buildvcs=false".into());
+        }
+        let of_proxies = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+        for (name, proxy) in of_proxies
+            .into_iter()
+            .filter_map(|name| Some((name, proxy?)))
+        {
+            set(name, format!("http://{proxy}").into());
+        }
+        for name in ["NO_PROXY", "no_proxy"]
+            .into_iter()
+            .filter(|_| proxy.is_some())
+        {
+            set(name, "localhost,127.0.0.1,::1".into());
+        }
+        Workspace::inside(self.roots.clone(), environment, self.bounds.unprotected())
+    }
+}
+
+/// What a confined process says first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Opening {
+    /// It is within its bounds.
+    Ready(Enforced),
+    /// It cannot be, and ends.
+    Refused(String),
+}

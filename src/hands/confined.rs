@@ -1,0 +1,449 @@
+//! The brain's side of a confined process: starts it, speaks to it, and starts it anew if it dies.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::io::Interest;
+use tokio::net::TcpListener;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::exchange::Status;
+use crate::hands::charter::{Charter, Opening};
+use crate::hands::frames::Frame;
+use crate::hands::{
+    Answer, Ask, External, Hands, STAGES, Waiting, Workspace, dispatch, locked, passing, proxy,
+};
+use crate::id::CallId;
+use crate::sandbox::{Bounds, Enforced, Mechanism, remove_placeholders};
+use crate::tools::{Outcome, family};
+
+/// How long a process may take until it is ready.
+const OPENING: Duration = Duration::from_secs(20);
+
+/// How long it may take to end what runs, once nobody asks any more.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// How much of its complaints is told.
+const COMPLAINTS: u64 = 64 << 10;
+
+/// How a confined process is started: a program that, started with these arguments and one of
+/// [`STAGES`](crate::hands::STAGES), does nothing but call [`attend`](crate::hands::attend).
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, before the stage.
+    pub arguments: Vec<OsString>,
+    /// Where it may have a directory of its own.
+    pub temporary: PathBuf,
+}
+
+/// Confined hands cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfinedError {
+    /// The process cannot be started.
+    #[error("the process for tools cannot be started")]
+    Start(#[source] io::Error),
+    /// It has no directory of its own.
+    #[error("no directory can be made below {}", .path.display())]
+    Directory {
+        /// Where it would be.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended, or said nothing that can be understood.
+    #[error("the process for tools is not one of this program")]
+    Stranger,
+    /// It cannot be held to its bounds.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Hands {
+    /// Hands that work in a process of their own, which holds itself to these bounds.
+    ///
+    /// To be called within a tokio runtime. When this returns the bounds are enforced; if they
+    /// cannot be, no hands are had. A process that dies is started again with the next order.
+    pub async fn confined(
+        workspace: Workspace,
+        tools: Vec<External>,
+        bounds: Bounds,
+        launch: Launch,
+    ) -> Result<(Self, Enforced), ConfinedError> {
+        let own = OwnDirectory::make(&launch.temporary)?;
+        let root = workspace.root().to_owned();
+        let mut charter = Charter::new(&workspace, tools, bounds);
+        charter.bounds.own = vec![own.0.clone()];
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let maker = Maker {
+            charter,
+            launch,
+            waiting: Arc::clone(&waiting),
+        };
+        let line = maker.start().await?;
+        let enforced = line.enforced.clone();
+        let (ask, asked) = mpsc::unbounded_channel();
+        let serving = tokio::spawn(pump(maker, line, asked, own));
+        let hands = Self {
+            root,
+            ask,
+            waiting,
+            serving,
+        };
+        Ok((hands, enforced))
+    }
+}
+
+/// Hands on what is asked, until nobody can ask any more; then waits until the process has ended.
+async fn pump(
+    maker: Maker,
+    line: Line,
+    mut asked: mpsc::UnboundedReceiver<Ask>,
+    own: OwnDirectory,
+) {
+    let mut line = Some(line);
+    while let Some(ask) = asked.recv().await {
+        if line.as_ref().is_some_and(Line::is_dead)
+            && let Some(dead) = line.take()
+        {
+            dead.close().await;
+        }
+        let open = match &mut line {
+            Some(open) => open,
+            // What is not there has nothing to end.
+            none => match (&ask, maker.start().await) {
+                (Ask::Order(_), Ok(started)) => {
+                    tracing::warn!("the process for tools died and was started again");
+                    none.insert(started)
+                }
+                (Ask::Order(order), Err(error)) => {
+                    let text = format!("Nothing ran: {error}.");
+                    maker.answer(order.call, Outcome::new(Status::Interrupted, text));
+                    continue;
+                }
+                (Ask::Cancel(_) | Ask::EndJobs, _) => {
+                    maker.jobs_ended();
+                    continue;
+                }
+            },
+        };
+        let Some(frame) = Frame::of(&ask, Vec::new()) else {
+            if let Ask::Order(order) = ask {
+                let text = "The arguments are too long for a tool. Nothing ran.";
+                maker.answer(order.call, Outcome::error(text));
+            }
+            continue;
+        };
+        if frame.send(&mut open.write).await.is_err()
+            && let Some(dead) = line.take()
+        {
+            // Whoever waits for it learns of it there.
+            dead.close().await;
+            *locked(&maker.waiting) = Waiting::default();
+        }
+    }
+    if let Some(line) = line {
+        line.close().await;
+    }
+    drop(own);
+}
+
+/// Starts processes under one charter.
+#[derive(Debug)]
+struct Maker {
+    charter: Charter,
+    launch: Launch,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+impl Maker {
+    /// A process within its bounds: with namespaces if they can be had, else without.
+    async fn start(&self) -> Result<Line, ConfinedError> {
+        if self.charter.bounds.tries_namespaces() {
+            match self.start_by(Mechanism::Namespaces).await {
+                Err(ConfinedError::Refused(why)) => {
+                    tracing::debug!(why, "no namespaces");
+                }
+                started => return started,
+            }
+        }
+        self.start_by(Mechanism::Landlock).await
+    }
+
+    async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+        let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
+        let keeper = Keeper::start(&self.launch, self.stage(mechanism), theirs).await?;
+        let stream = ours
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::UnixStream::from_std(ours))
+            .map_err(ConfinedError::Start)?;
+        let mut stream = stream;
+        let charter = Frame::of(&self.charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
+        let opening = async {
+            charter.send(&mut stream).await.ok()?;
+            let frame = Frame::next(&mut stream).await.ok()??;
+            let opening = frame.message::<Opening>().ok()?;
+            let is_ready = matches!(opening, Opening::Ready(_));
+            let proxy = match &self.charter.bounds.hosts {
+                hosts if is_ready && !hosts.is_empty() => {
+                    let passed = || passing::receive(&stream);
+                    let passed = stream.async_io(Interest::READABLE, passed).await.ok()?;
+                    let listener = TcpListener::from_std(passed).ok()?;
+                    let serving = tokio::spawn(proxy::serve(listener, hosts.clone()));
+                    Some(AbortOnDropHandle::new(serving))
+                }
+                _ => None,
+            };
+            Some((opening, stream, proxy))
+        };
+        match tokio::time::timeout(OPENING, opening).await {
+            Ok(Some((Opening::Ready(enforced), stream, proxy))) => {
+                let (read, write) = stream.into_split();
+                Ok(Line {
+                    write,
+                    reading: tokio::spawn(listen(read, Arc::clone(&self.waiting))),
+                    keeper,
+                    held: Places(enforced.placeholders.clone()),
+                    enforced,
+                    _proxy: proxy,
+                })
+            }
+            Ok(Some((Opening::Refused(why), ..))) => {
+                keeper.end().await;
+                Err(ConfinedError::Refused(why))
+            }
+            Ok(None) | Err(_) => {
+                keeper.end().await;
+                Err(ConfinedError::Stranger)
+            }
+        }
+    }
+
+    fn stage(&self, mechanism: Mechanism) -> &'static str {
+        match (mechanism, self.charter.bounds.open) {
+            (Mechanism::Landlock, _) => STAGES[0],
+            (Mechanism::Namespaces, true) => STAGES[1],
+            (Mechanism::Namespaces, false) => STAGES[2],
+        }
+    }
+
+    fn answer(&self, call: CallId, outcome: Outcome) {
+        let outcome = Box::new(outcome);
+        dispatch(&self.waiting, Answer::Done { call, outcome });
+    }
+
+    fn jobs_ended(&self) {
+        dispatch(&self.waiting, Answer::JobsEnded);
+    }
+}
+
+/// A process that is spoken to.
+#[derive(Debug)]
+struct Line {
+    write: OwnedWriteHalf,
+    reading: JoinHandle<()>,
+    keeper: Keeper,
+    enforced: Enforced,
+    held: Places,
+    /// The way to the hosts that may be reached, if there are any.
+    _proxy: Option<AbortOnDropHandle<()>>,
+}
+
+/// What was made to hold places, and is removed with this.
+#[derive(Debug)]
+struct Places(Vec<PathBuf>);
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        remove_placeholders(&self.0);
+    }
+}
+
+impl Line {
+    /// Whether nothing will be heard any more.
+    fn is_dead(&self) -> bool {
+        self.reading.is_finished()
+    }
+
+    /// Lets the process end, and waits for it.
+    async fn close(self) {
+        let Self {
+            write,
+            reading,
+            keeper,
+            held,
+            ..
+        } = self;
+        drop(write);
+        tokio::time::timeout(CLOSING, reading).await.ok();
+        keeper.end().await;
+        drop(held);
+    }
+}
+
+/// Hears what the process answers, until it ends: then nobody need wait any longer.
+async fn listen(mut read: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+    while let Ok(Some(frame)) = Frame::next(&mut read).await {
+        let Ok(mut answer) = frame.message::<Answer>() else {
+            break;
+        };
+        if let Answer::Done { outcome, .. } = &mut answer
+            && !frame.blob.is_empty()
+        {
+            outcome.whole = Some(frame.blob);
+        }
+        dispatch(&waiting, answer);
+    }
+    *locked(&waiting) = Waiting::default();
+}
+
+/// Keeps a process: it lives no longer than the thread that started it, which waits for it.
+#[derive(Debug)]
+struct Keeper {
+    leader: Pid,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+impl Keeper {
+    async fn start(
+        launch: &Launch,
+        stage: &'static str,
+        socket: UnixStream,
+    ) -> Result<Self, ConfinedError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one process that is not a tool's, in which all of those run"
+        )]
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .arg(stage)
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(socket))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let (tell, told) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        // The process dies with the thread that started it, so no thread of a pool may do that.
+        let kept = std::thread::Builder::new().name("hands".to_owned());
+        let kept = kept.spawn(move || {
+            let started = command.spawn();
+            // What it was given is its own now.
+            drop(command);
+            match started {
+                Ok(child) => {
+                    let leader = Pid::from_child(&child);
+                    let lives = family::adopt(leader);
+                    tell.send(if lives {
+                        Ok(leader)
+                    } else {
+                        Err(io::Error::other("the program is ending"))
+                    })
+                    .ok();
+                    if !lives {
+                        rustix::process::kill_process(leader, Signal::KILL).ok();
+                    }
+                    watch(child);
+                    family::release(leader);
+                }
+                Err(error) => {
+                    tell.send(Err(error)).ok();
+                }
+            }
+            end.send(()).ok();
+        });
+        kept.map_err(ConfinedError::Start)?;
+        let leader = told.await.map_err(|_| ConfinedError::Stranger)?;
+        Ok(Self {
+            leader: leader.map_err(ConfinedError::Start)?,
+            ended: Some(ended),
+        })
+    }
+
+    /// Ends the process, and waits until it is gone. One that ends by itself is given a moment.
+    async fn end(mut self) {
+        if let Some(mut ended) = self.ended.take()
+            && tokio::time::timeout(CLOSING, &mut ended).await.is_err()
+        {
+            rustix::process::kill_process(self.leader, Signal::KILL).ok();
+            ended.await.ok();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Nobody has waited for its end.
+        if let Some(mut ended) = self.ended.take()
+            && ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
+        {
+            rustix::process::kill_process(self.leader, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Tells what a process complains of, and waits for its end.
+fn watch(mut child: Child) {
+    if let Some(errors) = child.stderr.take() {
+        let mut told = BufReader::new(errors.take(COMPLAINTS));
+        let mut line = Vec::new();
+        while told.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line);
+            tracing::warn!(text = text.trim_end(), "the process for tools");
+            line.clear();
+        }
+        io::copy(&mut told.into_inner().into_inner(), &mut io::sink()).ok();
+    }
+    child.wait().ok();
+}
+
+/// A directory that is removed with all it holds.
+#[derive(Debug)]
+struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    fn make(parent: &Path) -> Result<Self, ConfinedError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let failed = |source| ConfinedError::Directory {
+            path: parent.to_owned(),
+            source,
+        };
+        let parent = parent.canonicalize().map_err(failed)?;
+        // One that a killed run left behind keeps its name.
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("undertext-hands-{}-{number}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {
+                    let own = Self(path);
+                    for name in ["root", "tmp", "home"] {
+                        std::fs::create_dir(own.0.join(name)).map_err(failed)?;
+                    }
+                    return Ok(own);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}

@@ -1,0 +1,313 @@
+//! What may be reached, worked out from what the user said.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::os_paths;
+use crate::setup::{Network, Sandbox};
+
+/// Directories of the system that every program needs, and a few files of them.
+const SYSTEM: [&str; 21] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/sys",
+    "/var/lib/dpkg",
+    "/var/lib/rpm",
+    "/var/lib/pacman",
+    "/var/lib/apt",
+    "/var/lib/nix",
+    "/var/lib/alternatives",
+    "/var/cache/fontconfig",
+    "/run/current-system",
+    "/run/opengl-driver",
+];
+
+/// What lies in them and is nobody's business.
+const SECRET: [&str; 14] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/security/opasswd",
+    "/etc/ssl/private",
+    "/etc/pki/tls/private",
+    "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wireguard",
+    "/etc/docker/key.json",
+    "/etc/kubernetes",
+];
+
+/// Directories and files below home where toolchains and their settings usually are, and which
+/// `sandbox.read` names unless it is set.
+pub const KNOWN_DIRECTORIES: [&str; 38] = [
+    "~/.cargo",
+    "~/.rustup",
+    "~/.pyenv",
+    "~/.rbenv",
+    "~/.rvm",
+    "~/.nvm",
+    "~/.fnm",
+    "~/.volta",
+    "~/.bun",
+    "~/.deno",
+    "~/.asdf",
+    "~/.sdkman",
+    "~/.jenv",
+    "~/.dotnet",
+    "~/.ghcup",
+    "~/.cabal",
+    "~/.stack",
+    "~/.opam",
+    "~/.elan",
+    "~/.juliaup",
+    "~/.julia",
+    "~/.m2/repository",
+    "~/.gradle/wrapper",
+    "~/.nix-profile",
+    "~/go",
+    "~/miniconda3",
+    "~/anaconda3",
+    "~/.local/bin",
+    "~/.local/lib",
+    "~/.local/pipx",
+    "~/.local/share/uv",
+    "~/.local/share/mise",
+    "~/.local/share/fnm",
+    "~/.local/share/pnpm",
+    "~/.local/share/pipx",
+    "~/.gitconfig",
+    "~/.config/git/config",
+    "~/.config/git/ignore",
+];
+
+/// What lies in those and holds a secret.
+const SECRET_AT_HOME: [&str; 6] = [
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".cabal/config",
+    ".config/git/credentials",
+    ".opam/plugins/opam-publish",
+    ".julia/servers",
+];
+
+/// What a process may reach, and where it may work for itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// What may be read and run, with all below.
+    #[serde(with = "os_paths")]
+    pub(crate) read: Vec<PathBuf>,
+    /// What may be written, with all below; the workspace first.
+    #[serde(with = "os_paths")]
+    pub(crate) write: Vec<PathBuf>,
+    /// The workspace where it may only be read.
+    #[serde(with = "os_paths")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// What may not be reached, though it lies in what may.
+    #[serde(with = "os_paths")]
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Below these nothing is protected: the user named them.
+    #[serde(with = "os_paths")]
+    pub(crate) unprotected: Vec<PathBuf>,
+    /// Whether the network is the user's.
+    pub(crate) open: bool,
+    /// The hosts that may be reached where it is not.
+    pub(crate) hosts: Vec<String>,
+    /// The home directory; none or one.
+    #[serde(with = "os_paths")]
+    pub(crate) home: Vec<PathBuf>,
+    /// A directory of its own; none until the process begins.
+    #[serde(with = "os_paths")]
+    pub(crate) own: Vec<PathBuf>,
+    /// The ways that may be gone; none: all.
+    pub(crate) ways: Vec<Way>,
+}
+
+/// A way to enforce bounds. Tests take some away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// By namespaces.
+    Namespaces,
+    /// By a Landlock of at most this version.
+    Landlock(u8),
+}
+
+/// The surroundings of the user.
+#[derive(Clone, Debug, Default)]
+pub struct Home {
+    /// The home directory, if it is known.
+    pub directory: Option<PathBuf>,
+    /// The directories in which the user's programs are found.
+    pub programs: Vec<PathBuf>,
+    /// What is the program's own: transcripts, settings, logs.
+    pub ours: Vec<PathBuf>,
+}
+
+impl Bounds {
+    /// The bounds that a sandbox means in a workspace with these roots; `None` if it is off.
+    pub fn of(sandbox: &Sandbox, roots: &[PathBuf], around: &Home) -> Option<Self> {
+        let allowed = sandbox.reach()?;
+        let home = around.directory.as_deref();
+        let named = |paths: &[String]| -> Vec<PathBuf> {
+            let paths = paths.iter().filter_map(|path| full(path, roots, home));
+            paths.collect()
+        };
+        let written = named(&allowed.write);
+        // What a link leads to is what is written.
+        let led_to = written
+            .iter()
+            .map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+        let granted: Vec<PathBuf> = led_to.collect();
+        let (write, kept) = match sandbox {
+            Sandbox::Off => return None,
+            Sandbox::Workspace(_) => (roots.iter().chain(&granted).cloned().collect(), Vec::new()),
+            Sandbox::ReadOnly(_) => (Vec::new(), roots.to_vec()),
+        };
+        let below_home =
+            |path: &&PathBuf| home.is_some_and(|home| *path != home && path.starts_with(home));
+        let (open, hosts) = match &allowed.network {
+            Network::None => (false, Vec::new()),
+            Network::Hosts(hosts) => (false, hosts.clone()),
+            Network::Open => (true, Vec::new()),
+        };
+        let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        // Where names are looked up is often told by a link to elsewhere.
+        read.extend(
+            open.then(|| PathBuf::from("/etc/resolv.conf").canonicalize().ok())
+                .flatten(),
+        );
+        read.extend(around.programs.iter().filter(below_home).cloned());
+        read.extend(named(&allowed.read));
+        read.extend(written.into_iter().filter(|path| !granted.contains(path)));
+        let mut hidden: Vec<PathBuf> = SECRET.iter().map(PathBuf::from).collect();
+        hidden.extend(host_keys());
+        hidden.extend(
+            home.into_iter()
+                .flat_map(|home| SECRET_AT_HOME.map(|path| home.join(path))),
+        );
+        hidden.extend(around.ours.iter().cloned());
+        hidden.retain(|path| !granted.contains(path) && !named(&allowed.read).contains(path));
+        Some(Self {
+            read,
+            write,
+            roots: kept,
+            hidden,
+            unprotected: granted,
+            open,
+            hosts,
+            home: home.map(Path::to_owned).into_iter().collect(),
+            own: Vec::new(),
+            ways: Vec::new(),
+        })
+    }
+
+    /// The same bounds, within which this may be read as well.
+    #[must_use]
+    pub fn reading(mut self, path: PathBuf) -> Self {
+        self.hidden.retain(|hidden| !path.starts_with(hidden));
+        self.read.push(path);
+        self
+    }
+
+    /// The same bounds, enforced in these ways alone: how a test forces what another system has.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn by(mut self, ways: Vec<Way>) -> Self {
+        self.ways = ways;
+        self
+    }
+
+    /// Whether the network is the user's.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The hosts that may be reached where it is not.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The home directory, if it is known.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn home_directory(&self) -> Option<&Path> {
+        self.home.first().map(PathBuf::as_path)
+    }
+
+    /// What is not protected.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn unprotected(&self) -> &[PathBuf] {
+        &self.unprotected
+    }
+
+    /// Whether namespaces may be tried.
+    pub(crate) fn tries_namespaces(&self) -> bool {
+        self.ways.is_empty() || self.ways.contains(&Way::Namespaces)
+    }
+
+    /// The newest version of Landlock that is used.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn newest_landlock(&self) -> u8 {
+        const NEWEST: u8 = 7;
+        if self.ways.is_empty() {
+            return NEWEST;
+        }
+        let versions = self.ways.iter().map(|way| match way {
+            Way::Namespaces => 0,
+            Way::Landlock(version) => *version,
+        });
+        versions.max().unwrap_or(0).min(NEWEST)
+    }
+
+    /// A directory for what is not to last, below the one of its own.
+    pub(crate) fn own(&self, name: &str) -> Option<PathBuf> {
+        self.own.first().map(|own| own.join(name))
+    }
+}
+
+/// The path that is meant: `~` is the home directory, and what is relative counts from the workspace.
+fn full(path: &str, roots: &[PathBuf], home: Option<&Path>) -> Option<PathBuf> {
+    let full = match (path.strip_prefix('~'), home) {
+        (Some(""), home) => home?.to_owned(),
+        (Some(rest), home) if rest.starts_with('/') => home?.join(rest.trim_start_matches('/')),
+        _ => roots.first()?.join(path),
+    };
+    let mut plain = PathBuf::new();
+    for part in full.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    Some(plain)
+}
+
+/// The keys by which this machine is known.
+fn host_keys() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("/etc/ssh")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let is_key = |name: &str| name.starts_with("ssh_host_") && name.ends_with("_key");
+    entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_key))
+        .map(|entry| entry.path())
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! Which ways out are closed, and by what.
+
+use serde::Serialize;
+
+use crate::sandbox::{Enforced, Mechanism};
+
+/// A way out of a sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Writing, moving or removing files outside the workspace.
+    Write,
+    /// Changing mode, owner, times or attributes of files outside it.
+    Attributes,
+    /// The hooks and the configuration of repositories in the workspace.
+    Repositories,
+    /// Repositories that tools make themselves, below the workspace.
+    NewRepositories,
+    /// Reading the rest of home, keys, settings and transcripts.
+    Read,
+    /// The network, name look-ups and services of this machine.
+    Network,
+    /// Named and abstract sockets: buses, containers, agents.
+    Sockets,
+    /// Signals to other processes.
+    Signals,
+    /// Reading and tracing other processes.
+    Processes,
+    /// Mounts, namespaces, modules, keyrings and other doors of the kernel.
+    Kernel,
+    /// Processes that outlive the run.
+    Leftovers,
+    /// More processes than the machine can bear.
+    Bombs,
+}
+
+/// How a way is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// Closed, by this.
+    By(&'static str),
+    /// Open: why, or what is done instead.
+    Open(&'static str),
+}
+
+impl Class {
+    /// All of them, in order.
+    pub const ALL: [Self; 12] = [
+        Self::Write,
+        Self::Attributes,
+        Self::Repositories,
+        Self::NewRepositories,
+        Self::Read,
+        Self::Network,
+        Self::Sockets,
+        Self::Signals,
+        Self::Processes,
+        Self::Kernel,
+        Self::Leftovers,
+        Self::Bombs,
+    ];
+
+    /// What it is called.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Write => "writing outside the workspace",
+            Self::Attributes => "modes, owners and times of files outside it",
+            Self::Repositories => ".git/hooks and .git/config",
+            Self::NewRepositories => "repositories that tools make below the workspace",
+            Self::Read => "reading home, keys and other transcripts",
+            Self::Network => "the network and services of this machine",
+            Self::Sockets => "sockets of buses, containers and agents",
+            Self::Signals => "signals to other processes",
+            Self::Processes => "memory and variables of other processes",
+            Self::Kernel => "mounts, namespaces, modules, keyrings",
+            Self::Leftovers => "processes that outlive the run",
+            Self::Bombs => "thousands of processes",
+        }
+    }
+}
+
+/// Which of the ways out are closed by what was enforced.
+pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
+    let (spaces, scoped) = (by.mechanism == Mechanism::Namespaces, by.landlock >= 6);
+    let held = |class| match class {
+        Class::Write | Class::Read if spaces => Held::By("a file system of its own"),
+        Class::Write => Held::By("Landlock"),
+        Class::Read => Held::By("Landlock; parts of the workspace itself cannot be hidden"),
+        Class::Attributes | Class::Repositories if spaces => Held::By("read-only mounts"),
+        Class::Attributes => Held::Open("Landlock knows no right for them"),
+        Class::Repositories | Class::NewRepositories => {
+            Held::Open("file tools refuse them, commands are not kept from them")
+        }
+        Class::Network if spaces => Held::By("a network of its own"),
+        Class::Sockets if spaces => {
+            Held::By("a file system and a network of its own, but for those in what it may read")
+        }
+        Class::Network | Class::Sockets => Held::By("a filter of system calls"),
+        Class::Signals if spaces => Held::By("processes of its own"),
+        Class::Signals if scoped => Held::By("Landlock"),
+        Class::Signals => Held::Open("this Landlock is too old for it"),
+        Class::Processes if spaces => {
+            Held::By("processes of its own, and a filter of system calls")
+        }
+        Class::Processes => Held::By("Landlock and a filter of system calls"),
+        Class::Kernel => Held::By("a filter of system calls; no capabilities"),
+        Class::Leftovers if spaces => Held::By("the kernel: they end with their first process"),
+        Class::Leftovers => {
+            Held::Open("they are looked for and ended, but for those of a killed `undertext hands`")
+        }
+        Class::Bombs if rustix::process::geteuid().is_root() => {
+            Held::Open("a limit does not hold for root")
+        }
+        Class::Bombs => Held::By("a limit of 8,192"),
+    };
+    Class::ALL
+        .into_iter()
+        .map(|class| (class, held(class)))
+        .collect()
+}

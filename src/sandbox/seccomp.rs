@@ -1,0 +1,196 @@
+//! A filter of system calls: those that lead out of any bounds are refused.
+
+use std::collections::BTreeMap;
+
+use nix::libc;
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
+
+use crate::sandbox::{Bounds, Mechanism, Unenforceable};
+
+/// Refused whatever their arguments are.
+const REFUSED: &[i64] = &[
+    // Other file systems, other roots, other namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Doors of the kernel.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_fanotify_init,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_vhangup,
+    libc::SYS_syslog,
+    // The machine.
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ustat,
+];
+
+/// Flags that ask for a namespace.
+const NAMESPACES: [i32; 8] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+    // `CLONE_NEWTIME`
+    0x80,
+];
+
+/// Requests to terminals that type for their user.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
+
+/// Numbers of another set of system calls begin here, which some kernels of this machine have.
+#[cfg(target_arch = "x86_64")]
+const OTHER_SET: i64 = 0x4000_0000;
+
+/// Calls with numbers of their own there: ioctl, ptrace, `kexec_load`, the memory of others.
+#[cfg(target_arch = "x86_64")]
+const OTHERS: [i64; 5] = [514, 521, 528, 539, 540];
+
+/// The first Landlock that keeps abstract sockets of others out of reach.
+const SCOPES: u8 = 6;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Filters the calls of this thread and of everything that it starts.
+pub(super) fn filter(
+    bounds: &Bounds,
+    mechanism: Mechanism,
+    landlock: u8,
+) -> Result<(), Unenforceable> {
+    let filter = |errno: i32, rules: Rules| {
+        let errno = SeccompAction::Errno(errno.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch()?);
+        let program: seccompiler::BpfProgram = filter
+            .and_then(TryInto::try_into)
+            .map_err(|error| failed(&error))?;
+        seccompiler::apply_filter(&program)
+            .map_err(|error| Unenforceable::Seccomp(error.to_string()))
+    };
+    // Its flags lie in memory, where no filter sees them; who is told that there is no such call
+    // uses the older one.
+    let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    filter(libc::ENOSYS, newer)?;
+    filter(
+        libc::EPERM,
+        rules(bounds, mechanism, landlock).map_err(|error| failed(&error))?,
+    )
+}
+
+fn failed(error: &seccompiler::BackendError) -> Unenforceable {
+    Unenforceable::Seccomp(error.to_string())
+}
+
+/// The kind of this machine.
+fn arch() -> Result<TargetArch, Unenforceable> {
+    std::env::consts::ARCH
+        .try_into()
+        .map_err(|_| Unenforceable::Seccomp("not on this kind of machine".to_owned()))
+}
+
+/// What is refused.
+fn rules(
+    bounds: &Bounds,
+    mechanism: Mechanism,
+    landlock: u8,
+) -> Result<Rules, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let word =
+        |argument, op, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value);
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut new = Vec::new();
+    for flag in NAMESPACES {
+        let flag = u64::from(flag.cast_unsigned());
+        new.push(SeccompRule::new(vec![word(0, MaskedEq(flag), flag)?])?);
+    }
+    rules.insert(libc::SYS_unshare, new.clone());
+    // The last flag shares its place with the signal.
+    new.pop();
+    rules.insert(libc::SYS_clone, new);
+    let typing = TYPING.map(|request| SeccompRule::new(vec![word(1, Eq, request)?]));
+    rules.insert(
+        libc::SYS_ioctl,
+        typing.into_iter().collect::<Result<_, _>>()?,
+    );
+    let mut families = vec![libc::AF_INET, libc::AF_INET6, libc::AF_UNIX];
+    // Sockets with a name are out of sight; those without a file need a network or a Landlock of
+    // their own to be so.
+    let apart = mechanism == Mechanism::Namespaces && (!bounds.open || landlock >= SCOPES);
+    families.retain(|family| match *family {
+        libc::AF_UNIX => apart,
+        _ => bounds.open || mechanism == Mechanism::Namespaces,
+    });
+    let others = families
+        .iter()
+        .map(|family| word(0, Ne, u64::from(family.unsigned_abs())));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    let others = if others.is_empty() {
+        Vec::new()
+    } else {
+        vec![SeccompRule::new(others)?]
+    };
+    rules.insert(libc::SYS_socket, others);
+    #[cfg(target_arch = "x86_64")]
+    {
+        let there: Vec<_> = rules
+            .iter()
+            .map(|(call, rules)| (call | OTHER_SET, rules.clone()))
+            .collect();
+        rules.extend(there);
+        rules.extend(OTHERS.map(|call| (call | OTHER_SET, Vec::new())));
+    }
+    Ok(rules)
+}

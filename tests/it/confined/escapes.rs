@@ -1,0 +1,258 @@
+//! Attempts to reach what is not a file of the workspace: secrets, processes, the network, the kernel.
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command, Stdio};
+
+use undertext::sandbox::{Class, Held, stopped};
+
+use super::{Area, By, bash};
+
+/// A process that nobody inside may reach.
+struct Victim(Child);
+
+impl Victim {
+    #[expect(clippy::disallowed_methods, reason = "it is not a tool's")]
+    fn new() -> Self {
+        let mut command = Command::new("sleep");
+        command
+            .arg("600")
+            .env("VICTIM", "SECRET")
+            .stdin(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Commands that succeed if they get through. Those in Python are skipped where there is none.
+const ATTEMPTS: &[(Class, &str)] = &[
+    (Class::Read, "grep SECRET {home}/.ssh/id"),
+    (Class::Read, "grep SECRET ~/.netrc"),
+    (Class::Read, "grep SECRET ../home/.ssh/id"),
+    (Class::Read, "ln -sfn {home} h && grep SECRET h/.ssh/id"),
+    (Class::Read, "grep SECRET /proc/self/root{home}/.ssh/id"),
+    (Class::Read, "cd {home}/.ssh && grep SECRET id"),
+    (Class::Read, "cp -r {home}/.ssh s && grep SECRET s/id"),
+    (Class::Read, "tar cf - {home} | grep -a SECRET"),
+    (Class::Read, "grep -r SECRET {ours}"),
+    (Class::Read, "grep SECRET {home}/tools/key"),
+    (Class::Read, "grep root /etc/shadow"),
+    (
+        Class::Processes,
+        "tr '\\0' '\\n' < /proc/{victim}/environ | grep SECRET",
+    ),
+    (Class::Processes, "ls /proc/{victim}/root/"),
+    (Class::Processes, "ls /proc/{victim}/cwd/"),
+    (Class::Processes, "readlink /proc/{victim}/fd/0"),
+    (Class::Processes, "ls -l /proc/{victim}/exe | grep sleep"),
+    (Class::Processes, ": < /proc/{victim}/mem"),
+    (Class::Processes, "grep . /proc/{victim}/maps"),
+    (
+        Class::Processes,
+        "python3 -c 'import ctypes; exit(ctypes.CDLL(None).ptrace(16, {victim}, 0, 0) != 0)'",
+    ),
+    (Class::Signals, "kill -0 {victim}"),
+    (Class::Signals, "kill -CONT {victim}"),
+    (Class::Signals, "kill -WINCH {victim}"),
+    (Class::Network, "exec 3<>/dev/tcp/127.0.0.1/{tcp}"),
+    (Class::Network, "exec 3<>/dev/tcp/localhost/{tcp}"),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {tcp}))'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.create_connection((\"::ffff:127.0.0.1\", {tcp}))'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET, 0)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM, 0)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_INET6, socket.SOCK_RAW, 58)'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)'",
+    ),
+    (
+        Class::Sockets,
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'",
+    ),
+    (
+        Class::Sockets,
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{abstract}\")'",
+    ),
+    (Class::Kernel, "unshare --user true"),
+    (Class::Kernel, "unshare --map-root-user --mount true"),
+    (Class::Kernel, "unshare --mount true"),
+    (Class::Kernel, "unshare --pid --fork true"),
+    (Class::Kernel, "unshare --net true"),
+    (Class::Kernel, "unshare --mount mount -t tmpfs none sub"),
+    (Class::Kernel, "unshare --mount mount --bind {out} sub"),
+    (Class::Kernel, "chroot / true"),
+    (Class::Kernel, "su nobody -s /bin/sh -c true"),
+    (Class::Kernel, "setpriv --reuid=65534 --clear-groups true"),
+    (
+        Class::Kernel,
+        "grep -E 'CapBnd:.*[1-9a-f]' /proc/self/status",
+    ),
+    (Class::Kernel, "grep -E 'NoNewPrivs:.*0' /proc/self/status"),
+    (Class::Kernel, "nsenter --target {victim} --net true"),
+    (Class::Kernel, "mknod sub/null c 1 3"),
+    (Class::Kernel, "chown 65534 a.txt"),
+    (
+        Class::Kernel,
+        "ionice -c 1 true && nice -n -5 true && renice -n -5 -p $$",
+    ),
+    (
+        Class::Kernel,
+        "test -w /proc/sys/kernel/core_pattern && : >> /proc/sys/kernel/core_pattern",
+    ),
+];
+
+/// System calls that get past a filter if they fail in any other way than by it.
+const CALLS: [(&str, u32, &str); 14] = [
+    ("mount", 165, "0,0,0,0,0"),
+    ("pivot_root", 155, "0,0"),
+    ("setns", 308, "-1,0"),
+    ("open_by_handle_at", 304, "-1,0,0"),
+    ("process_vm_readv", 310, "1,0,0,0,0,0"),
+    ("keyctl", 250, "0,-3,0,0,0"),
+    ("add_key", 248, "0,0,0,0,0"),
+    ("bpf", 321, "99,0,0"),
+    ("perf_event_open", 298, "0,0,-1,-1,0"),
+    ("userfaultfd", 323, "0x7fffffff"),
+    ("init_module", 175, "0,0,0"),
+    ("kexec_load", 246, "0,0,0,0x7fffffff"),
+    ("io_uring_setup", 425, "1,0"),
+    ("clone3", 435, "0,0"),
+];
+
+/// Which attempts succeed.
+async fn through(by: By) -> Option<(Vec<(Class, String)>, Vec<(Class, Held)>)> {
+    let area = Area::new();
+    let (hands, enforced) = area.hands(by).await?;
+    let victim = Victim::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_nonblocking(true).unwrap();
+    let _named = UnixListener::bind(named(&area)).unwrap();
+    let name = format!("undertext-{}", victim.0.id());
+    let _abstract =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let mut attempts: Vec<(Class, String)> = ATTEMPTS
+        .iter()
+        .map(|(class, text)| (*class, (*text).to_owned()))
+        .collect();
+    if cfg!(target_arch = "x86_64") {
+        attempts.extend(CALLS.iter().map(|(name, number, arguments)| {
+            let call = format!(
+                "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); \
+                 c.syscall({number},{arguments}); exit(ctypes.get_errno() in (1, 38))' # {name}"
+            );
+            (Class::Kernel, call)
+        }));
+    }
+    let mut script = String::new();
+    for (number, (_, text)) in attempts.iter().enumerate() {
+        let line = "( {text}\n) >/dev/null 2>&1 && echo '[through {number}]'\n";
+        script += &line
+            .replace("{text}", text)
+            .replace("{number}", &number.to_string());
+    }
+    let fill = |text: &str| {
+        [
+            ("{home}", area.path("home").display().to_string()),
+            ("{ours}", area.path("ours").display().to_string()),
+            ("{socket}", named(&area)),
+            ("{out}", area.path("outside").display().to_string()),
+            ("{victim}", victim.0.id().to_string()),
+            ("{tcp}", tcp.local_addr().unwrap().port().to_string()),
+            ("{abstract}", name.clone()),
+        ]
+        .iter()
+        .fold(text.to_owned(), |text, (key, value)| {
+            text.replace(key, value)
+        })
+    };
+    let sent = udp.local_addr().unwrap().port();
+    script += &[
+        "echo x > /dev/udp/127.0.0.1/",
+        &sent.to_string(),
+        "; echo done",
+    ]
+    .concat();
+    let outcome = bash(&hands, &fill(&script)).await;
+    assert!(outcome.content.contains("done"), "{outcome:?}");
+    let mut through: Vec<_> = attempts
+        .into_iter()
+        .enumerate()
+        .filter(|(number, _)| outcome.content.contains(&format!("[through {number}]")))
+        .map(|(_, attempt)| attempt)
+        .collect();
+    if udp.recv(&mut [0; 8]).is_ok() {
+        through.push((Class::Network, "a datagram".to_owned()));
+    }
+    hands.close().await;
+    Some((through, enforced.as_ref().map(stopped).unwrap_or_default()))
+}
+
+/// The path of a socket where nothing may be read, as those of agents are.
+fn named(area: &Area) -> String {
+    area.path("home/.ssh/agent").display().to_string()
+}
+
+/// What succeeds without a sandbox on this machine does not succeed within one, unless the mechanism
+/// says that it does not stop it.
+#[tokio::test]
+async fn what_is_out_of_bounds_is_not_reached() {
+    let (open, _) = through(By::Nothing).await.unwrap();
+    let of = |class| open.iter().filter(|(other, _)| *other == class).count();
+    // Something of each kind must work here, or nothing is proved.
+    for class in [
+        Class::Read,
+        Class::Processes,
+        Class::Signals,
+        Class::Network,
+        Class::Kernel,
+    ] {
+        assert!(of(class) > 0, "{class:?}: {open:#?}");
+    }
+    println!("{} attempts succeed without a sandbox", open.len());
+    for by in [By::Namespaces, By::Landlock] {
+        let Some((through, held)) = through(by).await else {
+            continue;
+        };
+        for (class, attempt) in through {
+            let told = held
+                .iter()
+                .any(|(of, held)| *of == class && matches!(held, Held::Open(_)));
+            assert!(told, "{by:?} let through: {attempt}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Hands in a process of their own: what they can do, what they cannot, and how they end.
+//!
+//! Everything happens in an area of its own: a workspace, a directory outside it that may be read, a
+//! home directory with secrets. The same programs run without a sandbox, where they must succeed, and
+//! within it, by each mechanism, where they must not.
+
+mod allowed;
+mod attempts;
+mod ends;
+mod escapes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use undertext::hands::{ConfinedError, Hands, Launch, Order, Workspace};
+use undertext::id::{CallId, EntryId};
+use undertext::sandbox::{Bounds, Enforced, Home, Way};
+use undertext::setup::{Network, Reach, Sandbox};
+use undertext::tools::Outcome;
+
+/// How hands are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Nothing,
+    Namespaces,
+    Landlock,
+}
+
+/// The ways to enforce bounds that a test leaves.
+fn ways(by: By) -> Vec<Way> {
+    match by {
+        By::Nothing => Vec::new(),
+        By::Namespaces => vec![Way::Namespaces, Way::Landlock(7)],
+        By::Landlock => vec![Way::Landlock(7)],
+    }
+}
+
+/// An area with a workspace.
+struct Area {
+    place: TempDir,
+}
+
+impl Area {
+    fn new() -> Self {
+        // Not below /tmp, of which confined processes have their own.
+        let place = tempfile::Builder::new()
+            .prefix("confined-")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .unwrap();
+        let area = Self { place };
+        for directory in [
+            "w/sub",
+            "outside/dir",
+            "home/.ssh",
+            "home/tools",
+            "ours",
+            "tmp",
+        ] {
+            fs::create_dir_all(area.path(directory)).unwrap();
+        }
+        for (name, text) in [
+            ("w/a.txt", "hello\n"),
+            ("outside/a.txt", "outside\n"),
+            ("home/.ssh/id", "SECRET\n"),
+            ("home/.netrc", "SECRET\n"),
+            ("home/tools/tool", "a tool\n"),
+            ("home/tools/key", "SECRET\n"),
+            ("ours/run.jsonl", "SECRET\n"),
+        ] {
+            fs::write(area.path(name), text).unwrap();
+        }
+        area
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().canonicalize().unwrap().join(name)
+    }
+
+    fn workspace(&self) -> Workspace {
+        let environment = [
+            ("PATH".into(), env!("PATH").into()),
+            ("HOME".into(), self.path("home").into()),
+            ("LC_ALL".into(), "C".into()),
+        ];
+        Workspace::open(&self.path("w"), None, environment.to_vec()).unwrap()
+    }
+
+    fn reach(&self) -> Reach {
+        let text = |name: &str| self.path(name).to_str().unwrap().to_owned();
+        Reach {
+            read: vec![text("outside"), "~/tools".into()],
+            write: Vec::new(),
+            network: Network::None,
+        }
+    }
+
+    fn bounds(&self, sandbox: &Sandbox) -> Bounds {
+        let around = Home {
+            directory: Some(self.path("home")),
+            programs: std::env::split_paths(env!("PATH")).collect(),
+            ours: vec![self.path("ours"), self.path("home/tools/key")],
+        };
+        Bounds::of(sandbox, &[self.path("w")], &around)
+            .unwrap()
+            // Where some machines have their programs.
+            .reading(interpreters())
+    }
+
+    fn launch(&self) -> Launch {
+        Launch {
+            program: env!("CARGO_BIN_EXE_undertext").into(),
+            arguments: vec!["hands".into()],
+            temporary: self.path("tmp"),
+        }
+    }
+
+    async fn start(&self, bounds: Bounds) -> Result<(Hands, Enforced), ConfinedError> {
+        Hands::confined(self.workspace(), Vec::new(), bounds, self.launch()).await
+    }
+
+    /// Hands that are held so; `None` if this machine cannot, which is said.
+    async fn hands(&self, by: By) -> Option<(Hands, Option<Enforced>)> {
+        if by == By::Nothing {
+            return Some((Hands::in_process(self.workspace()), None));
+        }
+        let bounds = self.bounds(&Sandbox::Workspace(self.reach())).by(ways(by));
+        match self.start(bounds).await {
+            Ok((hands, enforced)) => Some((hands, Some(enforced))),
+            Err(error) => {
+                println!("skipped, {by:?}: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// Where the interpreters of this machine are, if they are below some home directory.
+fn interpreters() -> PathBuf {
+    let mut found = std::env::split_paths(env!("PATH")).map(|path| path.join("python3"));
+    let found = found.find(|path| path.exists());
+    let shims = found.and_then(|path| Some(path.parent()?.parent()?.to_owned()));
+    shims.unwrap_or_else(|| "/usr".into())
+}
+
+fn order(tool: &str, arguments: &Value) -> Order {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    Order {
+        call: CallId::new(EntryId(41), NEXT.fetch_add(1, Ordering::Relaxed)),
+        tool: tool.to_owned(),
+        arguments: arguments.to_string(),
+        cwd: None,
+        known: None,
+        chars: 60_000,
+        timeout_ms: None,
+    }
+}
+
+async fn bash(hands: &Hands, command: &str) -> Outcome {
+    hands
+        .run(order("Bash", &json!({ "command": command })))
+        .await
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
