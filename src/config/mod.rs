@@ -7,6 +7,7 @@
 
 mod given;
 mod value;
+mod choice;
 mod sandbox;
 mod section;
 mod profiles;
@@ -25,6 +26,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
 pub use given::Given;
 pub use layers::{InForce, Layers, Origin, Source};
 pub use profiles::{
@@ -44,10 +46,7 @@ pub use settings::{
     InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts, rule_hint,
 };
 pub use tools::{ToolFile, tools, tools_dir};
-pub use value::{
-    CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
-    Temperature, Times, Usd, ValueError,
-};
+pub use value::{Duration, Lasting, Ratio, SyncMode, Temperature, Times, Usd, ValueError};
 pub use wrong::Wrong;
 
 /// The variables of the process.

@@ -10,13 +10,11 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
+use crate::config::choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
 use crate::config::given::{Given, Stated};
 use crate::config::profiles::ProfileSection;
 use crate::config::sandbox::{NetworkChoice, SandboxMode};
-use crate::config::value::{
-    CallsChoice, Duration, HintChoice, Keeping, Lasting, Ratio, SummaryChoice, SyncMode,
-    Temperature, Times, Usd,
-};
+use crate::config::value::{Duration, Lasting, Ratio, SyncMode, Temperature, Times, Usd};
 use crate::setup::{Api, EstimateRule, OnFailure};
 
 /// Reads a section; one whose keys are all commented out is empty.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::choice::{CallsChoice, Keeping, SummaryChoice};
 use crate::config::given::Given;
 use crate::config::read::{ConfigError, MeaningError};
 use crate::config::sandbox::SandboxMode;
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
 use crate::config::section::{InstructionsSection, RuleSection, SandboxSection, Sections};
 use crate::config::server::{Server, check_address};
-use crate::config::value::{CallsChoice, Keeping, Lasting, SummaryChoice, Usd};
+use crate::config::value::{Lasting, Usd};
 use crate::config::{Environment, profiles, state_dir};
 use crate::exchange::ToolMeta;
 use crate::model::Timeouts;

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config::choice::HintChoice;
 use crate::config::read::{self, ConfigError, Place};
-use crate::config::value::{HintChoice, Lasting};
+use crate::config::value::Lasting;
 use crate::config::wrong::{self, Wrong};
 use crate::config::{Environment, own_file};
 use crate::exchange::{Effect, Hint, Supersession, ToolMeta};

@@ -12,6 +12,12 @@ const BUILT_IN: &[&str] = &[
     "NR", "NF", "FS", "OFS",
 ];
 
+/// Programs whose arguments nobody should guess at.
+const DANGEROUS: &[&str] = &[
+    "rm", "rmdir", "mv", "dd", "kill", "pkill", "chmod", "chown", "curl", "wget", "ssh", "scp",
+    "sudo", "git", "eval", "system", "unlink", "truncate", "mkfs", "shred", "trap",
+];
+
 /// One line of code with its tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Line<'a> {
@@ -31,6 +37,51 @@ impl Line<'_> {
 
     pub(super) fn kind(&self, index: usize) -> Option<Kind> {
         self.tokens.get(index).map(|token| token.kind)
+    }
+
+    /// Whether nothing is tried on it: it removes, moves, sends, or runs what it is given.
+    pub(super) fn is_dangerous(&self) -> bool {
+        self.words().any(|word| DANGEROUS.contains(&word))
+    }
+
+    /// Whether it begins or is a loop.
+    pub(super) fn loops(&self) -> bool {
+        self.words()
+            .any(|word| matches!(word, "for" | "while" | "until" | "do" | "loop"))
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+    }
+
+    /// The arguments between the bracket at this token and the one that closes it.
+    pub(super) fn arguments(&self, open: usize) -> Vec<(usize, usize)> {
+        let mut arguments = Vec::new();
+        let mut depth = 0_usize;
+        let mut from = None;
+        let mut to = 0;
+        for token in self.tokens.iter().skip(open) {
+            let text = token.text(self.text);
+            let closes = matches!(text, ")" | "]" | "}");
+            if closes {
+                depth = depth.saturating_sub(1);
+            }
+            let outer = (depth == 1 && text == ",") || (closes && depth == 0);
+            if outer {
+                arguments.extend(from.take().map(|from| (from, to)));
+                if closes {
+                    return arguments;
+                }
+            } else if depth > 0 {
+                from = from.or(Some(token.from));
+                to = token.to;
+            }
+            if matches!(text, "(" | "[" | "{") {
+                depth += 1;
+            }
+        }
+        Vec::new()
     }
 }
 

@@ -15,6 +15,7 @@ mod quote;
 mod seen;
 mod lex;
 mod known;
+mod idea;
 mod repairs;
 mod clues;
 mod rank;

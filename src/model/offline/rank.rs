@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::model::offline::change::Change;
 use crate::model::offline::clues::{Clues, Likeness};
+use crate::model::offline::idea::{Idea, Repair};
 use crate::model::offline::known::{self, Known, Line, distance};
 use crate::model::offline::lex::{Kind, Language};
-use crate::model::offline::repairs::{self, Idea, Repair};
+use crate::model::offline::repairs;
 
 /// A repair with what speaks for it.
 #[derive(Clone, Debug)]
@@ -252,7 +253,7 @@ impl Judge<'_> {
     fn arguments(&self, line: &Line<'_>, idea: &Idea) -> i32 {
         let call = line.tokens.iter().enumerate().find_map(|(index, token)| {
             let parameters = self.known.functions.get(token.text(line.text))?;
-            let spans = repairs::arguments(line, index + 1);
+            let spans = line.arguments(index + 1);
             let place = spans.iter().position(|span| span.0 == idea.span.0)?;
             Some((parameters, spans, place))
         });

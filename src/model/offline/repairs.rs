@@ -1,80 +1,16 @@
 //! The plain repairs of a line: everything that is tried, in no order yet.
 
+use crate::model::offline::idea::{Idea, Repair};
 use crate::model::offline::known::{Known, Line, distance};
 use crate::model::offline::lex::{Kind, Language};
-
-/// The kind of a repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Repair {
-    /// `<` for `<=`.
-    Bound,
-    /// `==` for `!=`.
-    Equality,
-    /// `<` for `>`.
-    Direction,
-    /// A number one more or less.
-    Number,
-    /// Two digits exchanged.
-    Digits,
-    /// `+` for `-`.
-    Sign,
-    /// `*` for `/`.
-    Factor,
-    /// `&&` for `||`.
-    Logic,
-    /// A negation more or less.
-    Negation,
-    /// The column beside it.
-    Column,
-    /// The name that was meant.
-    Name,
-    /// Two arguments exchanged.
-    Arguments,
-    /// A step of one that is too much.
-    Step,
-    /// A step of one that is missing.
-    NoStep,
-    /// A string of the same kind.
-    Text,
-    /// `true` for `false`.
-    Truth,
-}
-
-/// A repair of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Idea {
-    pub(super) repair: Repair,
-    /// The bytes of the line that it replaces.
-    pub(super) span: (usize, usize),
-    pub(super) new: String,
-}
-
-/// Programs whose arguments nobody should guess at.
-const DANGEROUS: &[&str] = &[
-    "rm", "rmdir", "mv", "dd", "kill", "pkill", "chmod", "chown", "curl", "wget", "ssh", "scp",
-    "sudo", "git", "eval", "system", "unlink", "truncate", "mkfs", "shred", "trap",
-];
 
 const KEYWORDS: &[&str] = &[
     "if", "while", "for", "until", "switch", "return", "function", "print", "printf", "elif",
 ];
 
-/// Whether nothing is tried on a line: it removes, moves, sends, or runs what it is given.
-fn is_dangerous(line: &Line<'_>) -> bool {
-    line.text
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .any(|word| DANGEROUS.contains(&word))
-}
-
-fn loops(line: &Line<'_>) -> bool {
-    line.text
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .any(|word| matches!(word, "for" | "while" | "until" | "do" | "loop"))
-}
-
 /// Everything that is tried on a line. `texts` are the strings of the file, nearest first.
 pub(super) fn ideas(line: &Line<'_>, known: &Known, texts: &[&str]) -> Vec<Idea> {
-    if is_dangerous(line) {
+    if line.is_dangerous() {
         return Vec::new();
     }
     let mut ideas = Ideas {
@@ -146,7 +82,7 @@ impl Ideas<'_> {
         use Repair::{Bound, Direction, Equality, Factor, Logic, Negation, Sign};
         let line = self.line;
         let binary = self.after_value(index);
-        let turns = !loops(line);
+        let turns = !line.loops();
         let redirects = line.text.trim_start().starts_with("print") && line.token(index) == ">";
         let all: &[(Repair, &str)] = match line.token(index) {
             "<" => &[(Bound, "<="), (Direction, ">")],
@@ -203,7 +139,7 @@ impl Ideas<'_> {
     fn extra_step(&mut self, index: usize) {
         let line = self.line;
         let step = matches!(line.token(index), "+" | "-") && line.token(index + 1) == "1";
-        if !step || !self.after_value(index) || loops(line) {
+        if !step || !self.after_value(index) || line.loops() {
             return;
         }
         if let (Some(before), Some(one)) = (line.tokens.get(index - 1), line.tokens.get(index + 1))
@@ -232,7 +168,7 @@ impl Ideas<'_> {
         if value
             && ends
             && within
-            && !loops(line)
+            && !line.loops()
             && !line.text.trim_start().starts_with("function")
         {
             let text = line.token(index).to_owned();
@@ -346,7 +282,7 @@ impl Ideas<'_> {
         if KEYWORDS.contains(&line.token(index)) {
             return;
         }
-        let arguments = arguments(line, index + 1);
+        let arguments = line.arguments(index + 1);
         self.exchange(&arguments);
     }
 
@@ -450,35 +386,6 @@ impl Ideas<'_> {
             self.exchange(&pieces[1..]);
         }
     }
-}
-
-/// The arguments between the bracket at this token and the one that closes it.
-pub(super) fn arguments(line: &Line<'_>, open: usize) -> Vec<(usize, usize)> {
-    let mut arguments = Vec::new();
-    let mut depth = 0_usize;
-    let mut from = None;
-    let mut to = 0;
-    for token in line.tokens.iter().skip(open) {
-        let text = token.text(line.text);
-        let closes = matches!(text, ")" | "]" | "}");
-        if closes {
-            depth = depth.saturating_sub(1);
-        }
-        let outer = (depth == 1 && text == ",") || (closes && depth == 0);
-        if outer {
-            arguments.extend(from.take().map(|from| (from, to)));
-            if closes {
-                return arguments;
-            }
-        } else if depth > 0 {
-            from = from.or(Some(token.from));
-            to = token.to;
-        }
-        if matches!(text, "(" | "[" | "{") {
-            depth += 1;
-        }
-    }
-    Vec::new()
 }
 
 #[cfg(test)]
