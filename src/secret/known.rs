@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use regex::bytes::Regex;
+use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::secret::encoded;
 
@@ -26,13 +26,13 @@ pub struct Known(Option<Arc<Patterns>>);
 /// The values, and what finds them: made when the first text is looked through.
 struct Patterns {
     values: Vec<String>,
-    whole: LazyLock<Option<Regex>, Pattern>,
+    whole: LazyLock<Option<AhoCorasick>, Finder>,
     /// The first and the last characters of values, where a text may have been cut inside of them.
-    parts: LazyLock<Option<Regex>, Pattern>,
+    parts: LazyLock<Option<AhoCorasick>, Finder>,
 }
 
-/// What makes a pattern.
-type Pattern = Box<dyn FnOnce() -> Option<Regex> + Send>;
+/// What makes that.
+type Finder = Box<dyn FnOnce() -> Option<AhoCorasick> + Send>;
 
 impl fmt::Debug for Known {
     /// Tells how many there are.
@@ -107,8 +107,8 @@ impl Known {
     /// Whether a text holds one.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.0.as_ref().is_some_and(|known| {
-            let mut patterns = [&known.whole, &known.parts].into_iter();
-            patterns.any(|it| it.as_ref().is_some_and(|it| it.is_match(text.as_bytes())))
+            let mut finders = [&known.whole, &known.parts].into_iter();
+            finders.any(|it| it.as_ref().is_some_and(|it| it.is_match(text)))
         })
     }
 
@@ -126,8 +126,15 @@ impl Known {
             return Cow::Borrowed(bytes);
         };
         let whole = match known.whole.as_ref() {
-            Some(whole) => whole.replace_all(bytes, IN_ITS_PLACE.as_bytes()),
-            None => Cow::Borrowed(bytes),
+            Some(whole) if whole.is_match(bytes) => {
+                let mut new = Vec::with_capacity(bytes.len());
+                whole.replace_all_with_bytes(bytes, &mut new, |_, _, new| {
+                    new.extend_from_slice(IN_ITS_PLACE.as_bytes());
+                    true
+                });
+                Cow::Owned(new)
+            }
+            Some(_) | None => Cow::Borrowed(bytes),
         };
         let parts = known.parts.as_ref();
         match parts.and_then(|parts| known.cut(parts, &whole)) {
@@ -149,7 +156,7 @@ impl Patterns {
 
     /// The bytes without the rest of a value that was cut: one that ends where a line does, or begins
     /// where one begins.
-    fn cut(&self, parts: &Regex, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn cut(&self, parts: &AhoCorasick, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut new = Vec::new();
         let mut end = 0;
         for found in parts.find_iter(bytes) {
@@ -200,35 +207,27 @@ fn rest(value: &[u8], bytes: &[u8], from: usize, to: usize) -> Option<(usize, us
 }
 
 /// What finds the values however they are written.
-fn whole(values: &[String]) -> Option<Regex> {
-    let mut forms: Vec<Vec<u8>> = values.iter().flat_map(|it| encoded::forms(it)).collect();
-    // The longest first: one value may begin with another.
-    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-    alternation(forms.iter().map(Vec::as_slice))
+fn whole(values: &[String]) -> Option<AhoCorasick> {
+    finder(values.iter().flat_map(|it| encoded::forms(it)).collect())
 }
 
 /// What finds their ends.
-fn parts(values: &[String]) -> Option<Regex> {
+fn parts(values: &[String]) -> Option<AhoCorasick> {
     let long = values.iter().map(String::as_bytes);
     let long = long.filter(|value| value.len() >= IN_PARTS);
     let ends = long.flat_map(|value| [&value[..part(value)], &value[value.len() - part(value)..]]);
-    alternation(ends)
+    finder(ends.map(<[u8]>::to_vec).collect())
 }
 
-/// A pattern that is any of these texts; `None` if there is none.
-fn alternation<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Option<Regex> {
-    let escaped = |text: &[u8]| -> String {
-        // Bytes, not characters: a part of a value may begin inside of one.
-        let literal = |byte: &u8| format!("\\x{byte:02x}");
-        text.iter().map(literal).collect()
-    };
-    let texts: Vec<String> = texts.map(escaped).collect();
+/// What finds any of these, the longest first: one may begin with another. `None` if there is none.
+fn finder(texts: Vec<Vec<u8>>) -> Option<AhoCorasick> {
     if texts.is_empty() {
         return None;
     }
-    let pattern = format!("(?-u:{})", texts.join("|"));
-    let mut builder = regex::bytes::RegexBuilder::new(&pattern);
-    builder.size_limit(256 << 20).build().ok()
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostLongest);
+    // It fails at billions of bytes alone, which no variable holds.
+    builder.build(texts).ok()
 }
 
 /// Whether a value is long enough, and more than one word.

@@ -329,6 +329,15 @@ fn a_known_value_is_found_however_it_is_written() {
 }
 
 #[test]
+fn many_long_values_are_found() {
+    let values: Vec<String> = (0..4).map(|n| drawn(&format!("{n:02}-<10000>"))).collect();
+    let known = Known::new(&values);
+    for value in &values {
+        assert_eq!(known.replace(&format!("a {value} b")), "a [secret] b");
+    }
+}
+
+#[test]
 fn of_variables_those_are_known_that_hold_a_secret() {
     let check = |name: &str, value: &str, expected: usize| {
         assert_eq!(
