@@ -5,11 +5,9 @@
 //! an automatic pass it takes any gain.
 
 use crate::compaction::{Draft, Pass};
-use crate::id::CallId;
-use crate::meter::Chars;
 use crate::overlay::{Form, Layer, Origin, Size, Stub};
 use crate::transcript::At;
-use crate::view::{Candidate, Parts, Sizes, View};
+use crate::view::{Parts, Sizes, View};
 
 /// What micro-compaction sees when it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,23 +55,19 @@ impl std::fmt::Display for Look {
 pub fn look(view: &View, now: At) -> Option<Look> {
     let micro = &view.policy()?.compaction.micro;
     let sizes = view.sizes()?;
-    let saves = sent(view).fold(Chars::default(), |sum, (_, candidate)| {
-        sum + candidate.saves
-    });
-    let rule = view.policy()?.compaction.estimate;
+    let ripe = view.ripe();
     let asked = view.ledger().round_asked;
-    let tokens = |chars: Chars| chars.estimate(rule, view.factor()).tokens;
-    let gain = tokens(saves);
+    let gain = view.tokens(ripe.saves);
     let mut needed = micro.min_gain_tokens.min(sizes.trigger / 10);
     // Who never waits does not wait for this either, and what frees too little need not be measured.
     if (1..=gain).contains(&needed)
-        && let Some((first, _)) = sent(view).next()
+        && let Some(first) = ripe.first
     {
-        let behind = tokens(view.chars_from(first.response) - saves);
+        let behind = view.tokens(view.chars_from(first.response) - ripe.saves);
         needed = needed.max(Sizes::part_of(behind, micro.min_gain_ratio));
     }
     micro.enabled.then(|| Look {
-        candidates: sent(view).count(),
+        candidates: ripe.calls,
         gain,
         needed,
         cold: asked.is_some_and(|(_, at)| now.ms_since(at) >= micro.cold_after_ms),
@@ -113,7 +107,7 @@ pub fn layer(view: &View) -> Option<Layer> {
         form: Form::Previous,
         ..Stub::default()
     };
-    for (call, candidate) in sent(view) {
+    for (call, candidate) in view.ripe_calls() {
         if candidate.part != Parts::Arguments {
             stub.results.push(call);
         }
@@ -123,17 +117,4 @@ pub fn layer(view: &View) -> Option<Layer> {
     }
     let some = !stub.results.is_empty() || !stub.arguments.is_empty();
     some.then_some(Layer::Stub(stub))
-}
-
-/// The candidates that the model has seen: those that stood in an answered request.
-fn sent(view: &View) -> impl Iterator<Item = (CallId, Candidate)> {
-    let answered = view
-        .rounds()
-        .answered()
-        .and_then(|round| round.requests.last().copied());
-    let answered = answered.unwrap_or_default();
-    let candidates = view.aging().candidates().iter();
-    candidates
-        .filter(move |(_, c)| c.result < answered)
-        .map(|(call, candidate)| (*call, *candidate))
 }

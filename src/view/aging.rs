@@ -26,6 +26,10 @@ pub struct Aging {
     recent: VecDeque<CallId>,
     /// Calls with older ones, of which something may be put away.
     candidates: BTreeMap<CallId, Candidate>,
+    /// The same by the entries of their results.
+    by_result: BTreeMap<EntryId, CallId>,
+    /// What they save together.
+    saves: Chars,
     /// Calls that a person's retract uncovered: they are left alone.
     uncovered: HashSet<CallId>,
     /// Old calls that were looked at, with what came of it, as long as nothing changed how they read.
@@ -54,10 +58,35 @@ pub enum Parts {
     Both,
 }
 
+/// What micro-compaction may put away of what the model has seen, in sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ripe {
+    /// The number of calls.
+    pub calls: usize,
+    /// The first of them.
+    pub first: Option<CallId>,
+    /// The characters that putting all of them away saves in a request.
+    pub saves: Chars,
+}
+
 impl Aging {
     /// The old calls of which something may be put away.
     pub fn candidates(&self) -> &BTreeMap<CallId, Candidate> {
         &self.candidates
+    }
+
+    fn clear_candidates(&mut self) {
+        self.candidates.clear();
+        self.by_result.clear();
+        self.saves = Chars::default();
+    }
+
+    fn add_candidate(&mut self, call: CallId, candidate: Candidate) {
+        if let Some(before) = self.candidates.insert(call, candidate) {
+            self.saves -= before.saves;
+        }
+        self.by_result.insert(candidate.result, call);
+        self.saves += candidate.saves;
     }
 }
 
@@ -97,9 +126,45 @@ impl View {
         }
         standing.sort_unstable();
         self.work.visited += self.pieces.list().len() as u64;
-        self.aging.candidates.clear();
+        self.aging.clear_candidates();
         self.aging.recent = standing.into_iter().map(|(_, call)| call).collect();
         self.ripen();
+    }
+
+    /// The candidates that the model has seen: those that stood in an answered request.
+    pub fn ripe_calls(&self) -> impl Iterator<Item = (CallId, Candidate)> {
+        let answered = self.last_answered();
+        let all = self.aging.candidates.iter();
+        all.map(|(call, candidate)| (*call, *candidate))
+            .filter(move |(_, candidate)| candidate.result < answered)
+    }
+
+    /// The same in sum. Looks only at those that the model has not seen, which are new.
+    pub fn ripe(&self) -> Ripe {
+        let all = &self.aging.candidates;
+        let mut ripe = Ripe {
+            calls: all.len(),
+            first: None,
+            saves: self.aging.saves,
+        };
+        let unseen = self.aging.by_result.range(self.last_answered()..);
+        for candidate in unseen.filter_map(|(_, call)| all.get(call)) {
+            self.looked.add(1);
+            ripe.calls -= 1;
+            ripe.saves -= candidate.saves;
+        }
+        if ripe.calls > 0 {
+            self.looked.add(1);
+            ripe.first = self.ripe_calls().next().map(|(call, _)| call);
+        }
+        ripe
+    }
+
+    /// The newest request that was answered; before there is one, the id of no entry.
+    fn last_answered(&self) -> EntryId {
+        let answered = self.rounds.answered();
+        let request = answered.and_then(|round| round.requests.last().copied());
+        request.unwrap_or_default()
     }
 
     /// Remembers the calls that a person uncovered by taking an overlay back.
@@ -151,7 +216,7 @@ impl View {
             let candidate = known.unwrap_or_else(|| self.candidate(call));
             self.aging.judged.insert(call, candidate);
             if let Some(candidate) = candidate {
-                self.aging.candidates.insert(call, candidate);
+                self.aging.add_candidate(call, candidate);
             }
         }
     }

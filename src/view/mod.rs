@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(crate) use aging::json_chars;
-pub use aging::{Aging, Candidate, Parts};
+pub use aging::{Aging, Candidate, Parts, Ripe};
 pub use anatomy::{Anatomy, Placed};
 pub use estimates::Estimates;
 pub use ledger::{Asked, Ledger, Streak};
@@ -81,6 +81,7 @@ pub struct View {
     regret: Regret,
     work: Work,
     measured: Tally,
+    looked: Tally,
 }
 
 /// What the view has done, for tests and benchmarks: counts that must not grow with the transcript.
@@ -94,6 +95,8 @@ pub struct Work {
     pub hashed: u64,
     /// Bytes rendered to measure or to make requests other than rounds.
     pub measured: u64,
+    /// Candidates and messages looked at by what only asks how large they are.
+    pub looked: u64,
 }
 
 impl View {
@@ -363,6 +366,7 @@ impl View {
     pub fn work(&self) -> Work {
         Work {
             measured: self.measured.get(),
+            looked: self.looked.get(),
             ..self.work
         }
     }

@@ -46,6 +46,8 @@ pub(super) struct Piece {
     /// Where its bytes stand: in the buffer if it is among the settled ones, else in the spare.
     at: Option<(usize, usize)>,
     chars: Chars,
+    /// The characters of the settled pieces before it, if it is one.
+    before: Chars,
 }
 
 impl Piece {
@@ -56,6 +58,7 @@ impl Piece {
             part,
             at: None,
             chars: Chars::default(),
+            before: Chars::default(),
         }
     }
 }
@@ -127,8 +130,10 @@ impl Pieces {
 
     /// The characters of the settled pieces from an item on.
     pub(super) fn chars_from(&self, item: usize) -> Chars {
-        let pieces = self.list[self.place(item)..].iter();
-        pieces.fold(Chars::default(), |sum, piece| sum + piece.chars)
+        match self.list[..self.settled].get(self.place(item)) {
+            Some(first) => self.chars - first.before,
+            None => Chars::default(),
+        }
     }
 
     /// The items of a range that have messages.
@@ -247,9 +252,7 @@ impl Pieces {
             Some((_, end)) => end,
             None => self.head,
         };
-        for piece in &self.list[index..self.settled] {
-            self.chars -= piece.chars;
-        }
+        self.chars = self.list[index].before;
         if self.spare.is_empty() {
             // The bytes up to here are copied once, and those behind once more when they settle.
             let kept = self.buffer[..start].to_vec();
@@ -288,6 +291,7 @@ impl Pieces {
                 }
             }
             piece.at = Some((start, self.buffer.len()));
+            piece.before = self.chars;
             self.chars += piece.chars;
             self.settled += 1;
         }

@@ -146,6 +146,7 @@ impl View {
 
     /// The characters of messages from the entry on (it and all behind it).
     pub fn chars_from(&self, entry: EntryId) -> Chars {
+        self.looked.add(1);
         let from = self.items.within(Span::new(entry, EntryId(u64::MAX))).start;
         self.pieces.chars_from(from)
     }

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes rendered by functions that change nothing.
+/// What functions did that change nothing: bytes rendered, things looked at.
 #[derive(Debug, Default)]
 pub(super) struct Tally(AtomicU64);
 
 impl Tally {
-    pub(super) fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(super) fn add(&self, count: usize) {
+        self.0.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {

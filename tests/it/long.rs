@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use serde_json::json;
 use undertext::agent::Task;
+use undertext::compaction::micro;
 use undertext::model::{Ask, Delta, Model, Reply};
 use undertext::record::MemoryStorage;
 use undertext::setup::Policy;
@@ -57,12 +58,16 @@ fn a_round_costs_what_is_new() {
     // The same fold again, with a look at its counters at each round.
     let mut view = View::default();
     let mut rounds: Vec<(Work, bool)> = Vec::new();
-    let mut laid = 0;
+    let (mut laid, mut waits) = (0, 0);
     let mut overlays = false;
     for entry in recorder.view().transcript().entries() {
         match &entry.event {
             Event::Request(request) => {
                 if request.purpose == Purpose::Round {
+                    // As the loop looks before it asks.
+                    let look = micro::look(&view, entry.at).unwrap();
+                    let trigger = view.sizes().unwrap().trigger;
+                    waits += u32::from(look.gain > trigger / 10 && !look.fires());
                     rounds.push((view.work(), std::mem::take(&mut overlays)));
                 }
                 // All would take longer than the run did.
@@ -83,6 +88,10 @@ fn a_round_costs_what_is_new() {
     assert_eq!(rounds.len(), 2001);
     assert!(laid > 20, "compaction was on: {laid}");
     assert!(view.estimate().tokens < 48_000, "and kept the view small");
+    assert!(
+        waits > 500,
+        "enough was old, but not beside the rest: {waits}"
+    );
 
     // A round without an overlay: its few entries, one result that grows old, its own messages.
     let spent = |from: &Work, to: &Work| Work {
@@ -90,10 +99,12 @@ fn a_round_costs_what_is_new() {
         rendered: to.rendered - from.rendered,
         hashed: to.hashed - from.hashed,
         measured: to.measured - from.measured,
+        looked: to.looked - from.looked,
     };
     for pair in rounds.windows(2).filter(|pair| !pair[1].1) {
         let work = spent(&pair[0].0, &pair[1].0);
         assert!(work.visited <= 5, "{work:?}");
+        assert!(work.looked <= 3, "{work:?}");
         assert!(work.rendered <= 5000, "{work:?}");
     }
     // Overlays included, hardly a message is rendered twice.
