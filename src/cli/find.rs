@@ -42,27 +42,32 @@ pub(crate) fn read(
         let text = format!("{} holds no run", path.display());
         return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
     }
-    let mut warn = |text: String| term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)]);
-    if let Some(format) = loaded.newer() {
-        let path = path.display();
-        warn(format!(
-            "{path} has format {format}, this version knows formats up to {FORMAT}; \
-             what is shown may be wrong"
-        ))?;
-    } else if loaded.run().is_none() {
-        warn(format!("{} does not begin with a run", path.display()))?;
-    }
-    if let Some(places) = places(&loaded.damage) {
-        warn(format!("{} is damaged: {places}", path.display()))?;
-    }
-    if let Some(torn) = loaded.torn {
-        warn(format!(
-            "{} does not end with an entry: its last {} are left out",
-            path.display(),
-            amount::of(torn.bytes, "byte")
-        ))?;
+    for text in warnings(&path, &loaded) {
+        term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
     }
     Ok(Found { path, loaded })
+}
+
+/// What whoever looks at a transcript is warned of.
+pub(crate) fn warnings(path: &Path, loaded: &Loaded) -> Vec<String> {
+    let path = path.display();
+    let mut warnings = Vec::new();
+    if let Some(format) = loaded.newer() {
+        warnings.push(format!(
+            "{path} has format {format}, this version knows formats up to {FORMAT}; \
+             what is shown may be wrong"
+        ));
+    } else if loaded.run().is_none() {
+        warnings.push(format!("{path} does not begin with a run"));
+    }
+    let places = places(&loaded.damage);
+    warnings.extend(places.map(|places| format!("{path} is damaged: {places}")));
+    warnings.extend(loaded.torn.as_ref().map(|torn| {
+        let bytes = amount::of(torn.bytes, "byte");
+        let are = if torn.bytes == 1 { "is" } else { "are" };
+        format!("{path} does not end with an entry: its last {bytes} {are} left out")
+    }));
+    warnings
 }
 
 /// Where a transcript is damaged, in a line: the first places, and how many more there are.

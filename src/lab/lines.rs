@@ -34,7 +34,7 @@ pub(super) struct Written {
 /// arguments.
 pub(super) fn lines(entry: &Entry) -> Box<[u64]> {
     let mut found = HashSet::new();
-    let mut add = |text: &str| found.extend(long(text).map(digest));
+    let mut add = |text: &str| found.extend(digests(text));
     match &entry.event {
         Event::User(user) => {
             add(&user.text);
@@ -64,7 +64,7 @@ pub(super) fn written(response: &Response) -> Vec<Written> {
     let calls = response.calls.iter().map(|call| {
         let mut found = HashSet::new();
         let value = arguments(&call.arguments);
-        texts(&value, &mut |text| found.extend(long(text).map(digest)));
+        texts(&value, &mut |text| found.extend(digests(text)));
         Written {
             lines: found.into_iter().collect(),
             asks: digest(&format!("{}\n{}", call.name, normalised(value))),
@@ -158,6 +158,10 @@ fn after_number(line: &str) -> Option<&str> {
     let numbered = (1..=DIGITS).contains(&digits);
     rest.strip_prefix(['→', '\t', ':', '|', '-'])
         .filter(|_| numbered)
+}
+
+fn digests(text: &str) -> impl Iterator<Item = u64> {
+    long(text).map(digest)
 }
 
 fn digest(line: &str) -> u64 {

@@ -4,7 +4,7 @@
 //! and the plans are the real ones, only the model is a recording. [`Outcome`] is what that comes to,
 //! [`outcomes`] tries many policies on many runs, [`search`] looks for a good one, [`plot`]
 //! draws how the view grows. What a model would have said to a request that read differently, nobody
-//! knows: what it missed is counted as regret.
+//! knows: the hidden results that it missed are counted as regret.
 
 mod bill;
 mod ids;
@@ -115,40 +115,36 @@ pub struct Source {
 impl Source {
     /// The run of these entries.
     pub fn new(name: impl Into<String>, entries: Vec<Arc<Entry>>) -> Self {
-        let mut long = HashMap::new();
-        let mut written = HashMap::new();
+        let mut source = Self {
+            name: name.into(),
+            entries: Vec::new(),
+            is_imported: false,
+            summaries: Vec::new(),
+            lines: HashMap::new(),
+            written: HashMap::new(),
+        };
         let mut asked = HashMap::new();
-        let mut summaries = Vec::new();
-        let mut is_imported = false;
         for entry in &entries {
-            let found = lines::lines(entry);
-            if !found.is_empty() {
-                long.insert(entry.id, found);
-            }
-            if let Event::Response(response) = &entry.event
-                && !response.calls.is_empty()
-            {
-                written.insert(entry.id, lines::written(response));
+            let long = lines::lines(entry);
+            if !long.is_empty() {
+                source.lines.insert(entry.id, long);
             }
             if let Event::Run(run) = &entry.event {
-                is_imported = run.imported.is_some();
+                source.is_imported = run.imported.is_some();
             } else if let Event::Request(request) = &entry.event {
                 asked.insert(entry.id, &request.purpose);
-            } else if let Event::Response(response) = &entry.event
-                && let Some(Purpose::Summary(_) | Purpose::Combine(_)) =
-                    asked.get(&response.request)
-            {
-                summaries.push(response.text.clone());
+            } else if let Event::Response(response) = &entry.event {
+                if !response.calls.is_empty() {
+                    source.written.insert(entry.id, lines::written(response));
+                }
+                let purpose = asked.get(&response.request);
+                if let Some(Purpose::Summary(_) | Purpose::Combine(_)) = purpose {
+                    source.summaries.push(response.text.clone());
+                }
             }
         }
-        Self {
-            name: name.into(),
-            entries,
-            is_imported,
-            summaries,
-            lines: long,
-            written,
-        }
+        source.entries = entries;
+        source
     }
 
     /// The name of its file: of several runs in one, each has its number behind it.
@@ -226,16 +222,22 @@ pub struct Outcome {
     pub peak_tokens: u64,
     /// Requests that would not have fitted the window.
     pub too_long: u64,
-    /// Results that were hidden at any time, and missed.
+    /// The round of the first of them; not of several runs together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_long_from: Option<u32>,
+    /// Results that were hidden at any time, and regretted.
     #[serde(flatten)]
     pub results: Missed,
-    /// The same of arguments that hold a line which could be quoted.
+    /// The same of arguments that hold a line which could be quoted; they are no part of the regret.
     pub arguments: Missed,
     /// What was missed, with its place in the recorded run; not of several runs together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
     /// The run would have ended, because a summary could not be had.
     pub stopped: bool,
+    /// Requests that would have fitted behind the first that would not.
+    #[serde(skip)]
+    pub fits_again: u64,
     /// The prompt of each request, in tokens.
     #[serde(skip)]
     pub sizes: Vec<u64>,
@@ -262,11 +264,9 @@ impl Outcome {
         self.stopped |= other.stopped;
     }
 
-    /// The part of what was hidden, results and arguments, that was missed.
+    /// The part of the hidden results that was missed.
     pub fn regret(&self) -> f64 {
-        let mut all = self.results;
-        all.add(&self.arguments);
-        ratio(all.regretted, all.hidden)
+        ratio(self.results.regretted, self.results.hidden)
     }
 
     /// The sum of several.

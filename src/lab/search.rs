@@ -94,11 +94,23 @@ pub struct Found {
     pub policy: Compaction,
     /// What they come to on the runs that were searched.
     pub learned: Outcome,
+    /// The most percent of the hidden results that may be regretted.
+    pub bound_percent: f64,
     /// The number of policies that were tried.
     pub tried: usize,
 }
 
 impl Found {
+    /// Whether it is better than the built-in policy: nothing else is worth a word.
+    pub fn is_better(&self) -> bool {
+        self.policy != Compaction::default()
+    }
+
+    /// Whether what it came to, there or elsewhere, is within the bound.
+    pub fn keeps_bound(&self, outcome: &Outcome) -> bool {
+        is_within(outcome, self.bound_percent)
+    }
+
     /// What was searched, each with the value found.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
         KNOBS
@@ -150,7 +162,7 @@ pub fn search(sources: &[Source], terms: &Terms, bound_percent: f64) -> Found {
     let mut search = Search {
         sources,
         terms,
-        bound: bound_percent / 100.0,
+        bound_percent,
         tried: HashSet::new(),
         best: (Compaction::default(), Outcome::default()),
     };
@@ -189,6 +201,7 @@ pub fn search(sources: &[Source], terms: &Terms, bound_percent: f64) -> Found {
     Found {
         policy: search.best.0,
         learned: search.best.1,
+        bound_percent,
         tried: search.tried.len(),
     }
 }
@@ -196,7 +209,7 @@ pub fn search(sources: &[Source], terms: &Terms, bound_percent: f64) -> Found {
 struct Search<'a> {
     sources: &'a [Source],
     terms: &'a Terms,
-    bound: f64,
+    bound_percent: f64,
     tried: HashSet<String>,
     best: (Compaction, Outcome),
 }
@@ -231,14 +244,45 @@ impl Search<'_> {
 
     /// What is better comes first: within the bound by cost, beyond it by regret.
     fn rank(&self, outcome: &Outcome) -> (f64, f64) {
-        let regret = outcome.regret();
-        let beyond = if regret <= self.bound { 0.0 } else { regret };
-        (beyond, outcome.cost)
+        if is_within(outcome, self.bound_percent) {
+            (0.0, outcome.cost)
+        } else {
+            (outcome.regret(), outcome.cost)
+        }
     }
+}
+
+/// Whether so many percent of the hidden results are regretted, or fewer.
+fn is_within(outcome: &Outcome, bound_percent: f64) -> bool {
+    outcome.regret() * 100.0 <= bound_percent
 }
 
 /// The values that were searched, which tell policies apart.
 fn name(policy: &Compaction) -> String {
     let values = KNOBS.map(|knob| (knob.get)(policy).to_string());
     values.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Missed;
+
+    /// The bound is one of hidden results: however many arguments are missed, they are counted apart.
+    #[test]
+    fn the_bound_is_one_of_results() {
+        let missed = |regretted| Missed {
+            hidden: 200,
+            regretted,
+            ..Missed::default()
+        };
+        for (results, arguments, expected) in [(4, 150, true), (5, 0, false), (0, 0, true)] {
+            let outcome = Outcome {
+                results: missed(results),
+                arguments: missed(arguments),
+                ..Outcome::default()
+            };
+            assert_eq!(is_within(&outcome, 2.0), expected, "{results} {arguments}");
+        }
+    }
 }

@@ -147,8 +147,15 @@ impl<'a> Simulation<'a> {
         self.looked = false;
         let estimate = request.estimate;
         self.outcome.requests += 1;
-        let fits = self.view.sizes().map_or(u64::MAX, |sizes| sizes.fits);
-        self.outcome.too_long += u64::from(estimate.tokens > fits);
+        let sizes = self.view.sizes();
+        if sizes.is_some_and(|sizes| estimate.tokens > sizes.fits) {
+            let last = self.view.rounds().last().map(|round| round.number);
+            let round = request.round.or(last);
+            self.outcome.too_long_from = self.outcome.too_long_from.or(round);
+            self.outcome.too_long += 1;
+        } else if self.outcome.too_long > 0 {
+            self.outcome.fits_again += 1;
+        }
         self.bill
             .ask(&self.view, at, estimate.chars, &self.told.terms.prices);
     }

@@ -1,19 +1,22 @@
 //! `lab`: policies tried on recorded runs, without a model.
 
+mod found;
+mod policies;
 mod runs;
 mod table;
+mod told;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertext::config::{self, Duration, Sections, Sources};
+use undertext::config::Duration;
 use undertext::lab::plot::{self, Panel};
 use undertext::lab::{self, Contender, Outcome, Prices, Source, Summaries, Terms};
-use undertext::setup::Compaction;
 
-pub(crate) use crate::cli::lab::table::Told;
+pub(crate) use crate::cli::lab::told::Told;
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::lab::policies::FOUND;
 use crate::cli::lab::table::Table;
 use crate::cli::outputs;
 use crate::cli::term::{Look, Term};
@@ -40,22 +43,25 @@ pub(crate) struct LabArgs {
     #[arg(help = "Try the `compaction:` section of this file as well")]
     pub(crate) policy: Vec<PathBuf>,
     /// The context window of every model, in tokens; else as recorded, or 200000
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
     pub(crate) window: Option<u64>,
     /// What a cached token costs, as a part of one that is read afresh
-    #[arg(long, value_name = "PART", default_value = "0.1", value_parser = price)]
+    #[arg(long, value_name = "PART", default_value = "0.1", value_parser = part)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) cached_price: f64,
     /// What a token costs that the provider caches
-    #[arg(long, value_name = "PART", default_value = "1.0", value_parser = price)]
+    #[arg(long, value_name = "PART", default_value = "1", value_parser = price)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) cache_write_price: f64,
     /// How long the provider keeps what it has cached, by the recorded times
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub(crate) cache_lifetime: Duration,
     /// What a token of a summary costs that a model writes
     #[arg(long, value_name = "PART", default_value = "5", value_parser = price)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) output_price: f64,
     /// How long a summary is, in tokens; else as long as the policy lets it be
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) summary_tokens: Option<u64>,
     /// What instructions and tools take that the runs do not record, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 0)]
@@ -65,8 +71,8 @@ pub(crate) struct LabArgs {
     #[arg(long)]
     pub(crate) search: bool,
     /// With --search: the most results that may be missed, in percent of those hidden
-    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = price)]
-    #[arg(requires = "search")]
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
+    #[arg(requires = "search", allow_negative_numbers = true)]
     pub(crate) regret_bound: f64,
     /// Draw the size of every request into this file, as SVG
     #[arg(long, value_name = "FILE")]
@@ -79,10 +85,24 @@ pub(crate) struct LabArgs {
     pub(crate) settings: SettingArgs,
 }
 
+/// The price of a token that is read from the cache: never more than that of one that is read afresh.
+fn part(text: &str) -> Result<f64, String> {
+    number(text, 1.0, "0.1")
+}
+
 fn price(text: &str) -> Result<f64, String> {
+    number(text, 1000.0, "1.25")
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    number(text, 100.0, "2")
+}
+
+/// A number from 0 to the most.
+fn number(text: &str, most: f64, such_as: &str) -> Result<f64, String> {
     let number = text.parse().ok();
-    let number = number.filter(|number: &f64| (0.0..=1000.0).contains(number));
-    number.ok_or_else(|| "it is a number from 0 to 1000, such as 0.1".to_owned())
+    let number = number.filter(|number: &f64| (0.0..=most).contains(number));
+    number.ok_or_else(|| format!("it is a number from 0 to {most}, such as {such_as}"))
 }
 
 /// Tries policies on runs.
@@ -90,24 +110,11 @@ pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<
     let plot = outputs::place(args.plot.as_deref(), process)?;
     plot.as_deref()
         .map_or(Ok(()), |path| outputs::spare(path, None))?;
-    let mut contenders = vec![
-        Contender::none(),
-        Contender::each_chance(),
-        Contender::built_in(),
-    ];
-    let sources = args
-        .settings
-        .sources(&process.environment, Sections::default());
-    let yours = config::load(&sources)?.policy.compaction;
-    if yours != Compaction::default() {
-        contenders.push(Contender::new("yours", yours));
-    }
-    for path in &args.policy {
-        contenders.push(contender(path, process)?);
-    }
+    let mut contenders = policies::contenders(args, process, term)?;
     let mut sources = runs::read(args, process, term)?;
     let terms = terms(args);
-    let found = if args.search {
+    let mut search = None;
+    if args.search {
         let (learned, rest) = lab::search::halves(sources);
         if rest.is_empty() {
             return Err(Failure::usage(
@@ -115,45 +122,24 @@ pub(crate) fn lab(args: &LabArgs, process: &Process, term: &mut Term) -> Result<
             ));
         }
         sources = rest;
-        let bound = args.regret_bound;
-        let found = lab::search::search(&learned, &terms, bound);
-        contenders.push(Contender::new("found", found.policy.clone()));
-        Some((found, learned.len() as u64))
-    } else {
-        None
-    };
+        let found = lab::search::search(&learned, &terms, args.regret_bound);
+        if found.is_better() {
+            contenders.push(Contender::new(FOUND, found.policy.clone()));
+        }
+        search = Some((found, learned.len() as u64));
+    }
     let outcomes = lab::outcomes(&sources, &contenders, &terms);
     let names: Vec<&str> = contenders.iter().map(|it| it.name.as_str()).collect();
     let mut table = Table::new(&names, args.json);
     for (source, outcomes) in sources.iter().zip(&outcomes) {
         table.run(&source.name, outcomes);
     }
-    if let Some((found, runs)) = found {
-        table.found(found, runs);
-    }
-    table.print(term)?;
+    table.print(search.as_ref(), term)?;
     if let (Some(place), Some(path)) = (&plot, &args.plot) {
         draw(place, &sources, &names, &outcomes)?;
         term.say(&[(Look::Faint, format!("drawn: {}", path.display()))])?;
     }
     Ok(Exit::Done)
-}
-
-/// The policy that a file describes.
-fn contender(path: &Path, process: &Process) -> Result<Contender, Failure> {
-    let sources = Sources {
-        files: vec![process.here(path)],
-        ..Sources::default()
-    };
-    let settings = config::load(&sources)?;
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(process.here(path)).unwrap_or_default();
-    if !text.contains("compaction") {
-        return Err(Failure::usage(format!(
-            "{name} has no `compaction:` section"
-        )));
-    }
-    Ok(Contender::new(name, settings.policy.compaction))
 }
 
 fn terms(args: &LabArgs) -> Terms {

@@ -21,8 +21,22 @@ struct Place {
     path: PathBuf,
     /// What a person reads of it.
     name: String,
+    /// Where it is, as a person would name it.
+    shown: PathBuf,
     /// A person named it: that it holds no run is an error.
     is_named: bool,
+}
+
+impl Place {
+    /// A place that nobody named.
+    fn found(path: &Path, shown: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            name: shown.display().to_string(),
+            shown: shown.to_owned(),
+            is_named: false,
+        }
+    }
 }
 
 /// What a place holds.
@@ -41,20 +55,21 @@ pub(super) fn read(
     let mut places = Vec::new();
     for text in &args.paths {
         let here = process.here(Path::new(text));
-        let path = if here.exists() {
-            here
+        let (path, shown) = if here.exists() {
+            (here, PathBuf::from(text))
         } else {
             let dir = find::directory(&args.settings, process)?;
-            find::path(text, &dir, process)?
+            let path = find::path(text, &dir, process)?;
+            (path.clone(), path)
         };
         if path.is_dir() {
-            walk(&path, Path::new(text), 0, &mut places)?;
+            walk(&path, &shown, 0, &mut places)?;
         } else {
-            let (name, is_named) = (text.clone(), true);
             places.push(Place {
                 path,
-                name,
-                is_named,
+                name: text.clone(),
+                shown,
+                is_named: true,
             });
         }
     }
@@ -81,9 +96,9 @@ pub(super) fn read(
 }
 
 /// Adds every file below a directory, by name; a directory that counts as one recording is one.
-fn walk(path: &Path, name: &Path, depth: usize, places: &mut Vec<Place>) -> Result<(), Failure> {
+fn walk(path: &Path, shown: &Path, depth: usize, places: &mut Vec<Place>) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| {
-        let error = anyhow::Error::new(error).context(format!("cannot list {}", name.display()));
+        let error = anyhow::Error::new(error).context(format!("cannot list {}", shown.display()));
         Failure::new(Exit::Usage, error)
     };
     let mut entries = fs::read_dir(path)
@@ -92,25 +107,17 @@ fn walk(path: &Path, name: &Path, depth: usize, places: &mut Vec<Place>) -> Resu
     entries.sort_by_key(fs::DirEntry::file_name);
     if import::read(path, None).is_ok() {
         entries.clear();
-        places.push(Place {
-            path: path.to_owned(),
-            name: name.display().to_string(),
-            is_named: false,
-        });
+        places.push(Place::found(path, shown));
     }
     for entry in entries {
-        let (path, name) = (entry.path(), name.join(entry.file_name()));
+        let (path, shown) = (entry.path(), shown.join(entry.file_name()));
         let kind = entry.file_type().map_err(cannot)?;
         // What was clipped from the results of a run stands beside it.
         let is_blobs = path.extension().is_some_and(|end| end == "blobs");
         if kind.is_dir() && depth < DEPTH && !is_blobs {
-            walk(&path, &name, depth + 1, places)?;
+            walk(&path, &shown, depth + 1, places)?;
         } else if kind.is_file() {
-            places.push(Place {
-                path,
-                name: name.display().to_string(),
-                is_named: false,
-            });
+            places.push(Place::found(&path, &shown));
         }
     }
     Ok(())
@@ -121,8 +128,19 @@ fn open(place: &Place) -> Result<Held, Failure> {
     let imported = match import::read(&place.path, None) {
         Ok(imported) => imported,
         Err(ImportError::Transcript { .. }) => return transcript(place),
-        Err(error) if place.is_named => return Err(Failure::new(Exit::Usage, error)),
-        Err(_) => return Ok(Held::default()),
+        Err(error) => {
+            // Damage may have taken the line that says what it is.
+            let held = if place.path.extension().is_some_and(|end| end == "jsonl") {
+                transcript(place)?
+            } else {
+                Held::default()
+            };
+            return if place.is_named && held.sources.is_empty() {
+                Err(Failure::new(Exit::Usage, error))
+            } else {
+                Ok(held)
+            };
+        }
     };
     let mut held = Held::default();
     for run in imported {
@@ -133,8 +151,9 @@ fn open(place: &Place) -> Result<Held, Failure> {
         };
         if import.skipped > 0 {
             let skipped = amount::of(import.skipped, "line");
+            let are = if import.skipped == 1 { "is" } else { "are" };
             held.warnings.push(format!(
-                "{name}: {skipped} cannot be read, and are left out"
+                "{name}: {skipped} cannot be read, and {are} left out"
             ));
         }
         let entries = run
@@ -145,21 +164,15 @@ fn open(place: &Place) -> Result<Held, Failure> {
     Ok(held)
 }
 
-/// The run in a transcript of ours.
+/// The run in a transcript of ours; none if no line of it can be read.
 fn transcript(place: &Place) -> Result<Held, Failure> {
     let loaded = runs::read(&place.path)?;
-    let name = &place.name;
-    let mut warnings: Vec<String> = Vec::new();
-    if let Some(format) = loaded.newer() {
-        warnings.push(format!(
-            "{name} has format {format}, which this version does not know"
-        ));
-    }
-    let damage = find::places(&loaded.damage);
-    warnings.extend(damage.map(|places| format!("{name} is damaged: {places}")));
     let entries = loaded.view.transcript().entries().to_vec();
+    if entries.is_empty() {
+        return Ok(Held::default());
+    }
     Ok(Held {
-        sources: vec![Source::new(name, entries)],
-        warnings,
+        sources: vec![Source::new(&place.name, entries)],
+        warnings: find::warnings(&place.shown, &loaded),
     })
 }

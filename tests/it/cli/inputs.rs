@@ -39,7 +39,8 @@ fn changed(place: usize, change: impl FnOnce(&mut Event)) -> String {
     lines.concat()
 }
 
-fn of_format(format: u32) -> String {
+/// The golden run, of another format.
+pub(crate) fn of_format(format: u32) -> String {
     changed(0, |event| {
         if let Event::Run(run) = event {
             run.format = format;

@@ -76,7 +76,7 @@ fn a_table_loses_the_columns_that_say_least() {
       each chance  76,722  197.7 %       6  1 (4.2 %)
       default      60,264  155.3 %       1  1 (4.2 %)
     left out, too wide for here: requests, prompt, of none, peak,
-      hidden
+      hidden, arguments missed
     ");
     let whole = said(&["lab", "run.jsonl"], None);
     assert!(
