@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use undertext::export::atif::Trajectory;
 use undertext::export::{self, markdown};
+use undertext::record::runs::Scanned;
+use undertext::transcript::Run;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
@@ -64,31 +66,78 @@ pub(crate) fn export(
         ));
     }
     let out = outputs::place(args.out.as_deref(), process)?;
-    let found = find::read(&args.run, &args.settings, process, term)?;
+    let source = Source::find(args, process, term)?;
     let Some(out) = out else {
-        write(args, &found, term)?;
+        write(args, &source, term)?;
         let masked = term.has_masked();
         say_masked(args, masked, term)?;
-        return Ok(left(&found));
+        return Ok(source.exit());
     };
-    if outputs::real(&found.path) == out {
+    if outputs::real(source.path()) == out {
         let text = format!("{} is the transcript itself", out.display());
         return Err(Failure::usage(text));
     }
     // An export may be made anew.
-    let again = found.loaded.run().map(|run| run.run);
-    outputs::spare(&out, again)?;
+    outputs::spare(&out, source.run().map(|run| run.run))?;
     let mut masked = false;
     let written: Result<(), Written> = outputs::write_by(&out, |file| {
         let mut paper = term.paper(Box::new(BufWriter::new(file)));
-        write(args, &found, &mut paper)?;
+        write(args, &source, &mut paper)?;
         masked = paper.has_masked();
         Ok(())
     });
     written.map_err(|error| error.at(&out))?;
     term.say(&[(Look::Faint, format!("written to {}", out.display()))])?;
     say_masked(args, masked, term)?;
-    Ok(left(&found))
+    Ok(source.exit())
+}
+
+/// What is written.
+enum Source {
+    /// The file's own lines, none of which is held.
+    Lines(PathBuf, Scanned),
+    /// What they say.
+    View(Box<Found>),
+}
+
+impl Source {
+    /// Finds the run and reads as much of it as its form needs.
+    fn find(args: &ExportArgs, process: &Process, term: &mut Term) -> Result<Self, Failure> {
+        let (run, settings) = (&args.run, &args.settings);
+        if (args.format, args.view) == (Form::Jsonl, Shown::Raw) {
+            let (path, scanned) = find::scan(run, settings, process, term)?;
+            return Ok(Self::Lines(path, scanned));
+        }
+        let found = find::read(run, settings, process, term)?;
+        Ok(Self::View(Box::new(found)))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Lines(path, _) => path,
+            Self::View(found) => &found.path,
+        }
+    }
+
+    fn run(&self) -> Option<&Run> {
+        match self {
+            Self::Lines(_, scanned) => scanned.run(),
+            Self::View(found) => found.loaded.run(),
+        }
+    }
+
+    /// What is written of a run that is damaged, or that a newer version wrote, may not be all of it.
+    fn exit(&self) -> Exit {
+        let (damage, newer) = match self {
+            Self::Lines(_, scanned) => (&scanned.damage, scanned.newer()),
+            Self::View(found) => (&found.loaded.damage, found.loaded.newer()),
+        };
+        if damage.is_empty() && newer.is_none() {
+            Exit::Done
+        } else {
+            Exit::Transcript
+        }
+    }
 }
 
 /// Says that what is written is not what was recorded, if it is not.
@@ -102,15 +151,6 @@ fn say_masked(args: &ExportArgs, masked: bool, term: &mut Term) -> io::Result<()
     };
     let text = format!("what looks like a secret is masked{exact}; --unmasked writes it as it is");
     term.say(&[(Look::Faint, text)])
-}
-
-/// What is written of a damaged run is not all of it.
-fn left(found: &Found) -> Exit {
-    if found.loaded.damage.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Transcript
-    }
 }
 
 /// Why a file is not written.
@@ -143,10 +183,13 @@ impl Written {
     }
 }
 
-fn write(args: &ExportArgs, found: &Found, term: &mut Term) -> Result<(), Failure> {
+fn write(args: &ExportArgs, source: &Source, term: &mut Term) -> Result<(), Failure> {
+    let found = match source {
+        Source::Lines(path, _) => return copy(path, term),
+        Source::View(found) => found,
+    };
     let view = &found.loaded.view;
     match (args.format, args.view) {
-        (Form::Jsonl, Shown::Raw) => copy(&found.path, term),
         (Form::Jsonl, shown) => print::write(found, None, shown, Format::Json, term),
         (Form::Markdown, shown) => {
             let shown = match shown {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use undertext::config::{self, Sections};
-use undertext::record::runs::{self, FindError, Loaded};
-use undertext::transcript::FORMAT;
+use undertext::record::runs::{self, FindError, Loaded, Scanned};
 use undertext::transcript::jsonl::Damage;
+use undertext::transcript::{FORMAT, Torn};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
@@ -38,36 +38,88 @@ pub(crate) fn read(
 ) -> Result<Found, Failure> {
     let path = path(text, &directory(args, process)?, process)?;
     let loaded = runs::read(&path)?;
-    if loaded.view.transcript().last().is_none() {
+    warn(&path, &State::of(&loaded), term)?;
+    Ok(Found { path, loaded })
+}
+
+/// The same without holding any of it.
+pub(crate) fn scan(
+    text: &str,
+    args: &SettingArgs,
+    process: &Process,
+    term: &mut Term,
+) -> Result<(PathBuf, Scanned), Failure> {
+    let path = path(text, &directory(args, process)?, process)?;
+    let scanned = runs::scan(&path)?;
+    let state = State {
+        is_empty: scanned.entries == 0,
+        is_run: scanned.run().is_some(),
+        newer: scanned.newer(),
+        damage: &scanned.damage,
+        torn: scanned.torn.as_ref(),
+    };
+    warn(&path, &state, term)?;
+    Ok((path, scanned))
+}
+
+/// What may be wrong with a transcript.
+struct State<'a> {
+    is_empty: bool,
+    is_run: bool,
+    newer: Option<u32>,
+    damage: &'a [Damage],
+    torn: Option<&'a Torn>,
+}
+
+impl<'a> State<'a> {
+    fn of(loaded: &'a Loaded) -> Self {
+        Self {
+            is_empty: loaded.view.transcript().last().is_none(),
+            is_run: loaded.run().is_some(),
+            newer: loaded.newer(),
+            damage: &loaded.damage,
+            torn: loaded.torn.as_ref(),
+        }
+    }
+
+    /// What whoever looks at it is warned of.
+    fn warnings(&self, path: &Path) -> Vec<String> {
+        let path = path.display();
+        let mut warnings = Vec::new();
+        if let Some(format) = self.newer {
+            warnings.push(format!(
+                "{path} has format {format}, this version knows formats up to {FORMAT}; \
+                 what is shown may be wrong"
+            ));
+        } else if !self.is_run {
+            warnings.push(format!("{path} does not begin with a run"));
+        }
+        let places = places(self.damage);
+        warnings.extend(places.map(|places| format!("{path} is damaged: {places}")));
+        warnings.extend(self.torn.map(|torn| {
+            let bytes = amount::of(torn.bytes, "byte");
+            let are = if torn.bytes == 1 { "is" } else { "are" };
+            format!("{path} does not end with an entry: its last {bytes} {are} left out")
+        }));
+        warnings
+    }
+}
+
+/// Says what is wrong with a transcript. One without an entry is none.
+fn warn(path: &Path, state: &State<'_>, term: &mut Term) -> Result<(), Failure> {
+    if state.is_empty {
         let text = format!("{} holds no run", path.display());
         return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
     }
-    for text in warnings(&path, &loaded) {
+    for text in state.warnings(path) {
         term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
     }
-    Ok(Found { path, loaded })
+    Ok(())
 }
 
 /// What whoever looks at a transcript is warned of.
 pub(crate) fn warnings(path: &Path, loaded: &Loaded) -> Vec<String> {
-    let path = path.display();
-    let mut warnings = Vec::new();
-    if let Some(format) = loaded.newer() {
-        warnings.push(format!(
-            "{path} has format {format}, this version knows formats up to {FORMAT}; \
-             what is shown may be wrong"
-        ));
-    } else if loaded.run().is_none() {
-        warnings.push(format!("{path} does not begin with a run"));
-    }
-    let places = places(&loaded.damage);
-    warnings.extend(places.map(|places| format!("{path} is damaged: {places}")));
-    warnings.extend(loaded.torn.as_ref().map(|torn| {
-        let bytes = amount::of(torn.bytes, "byte");
-        let are = if torn.bytes == 1 { "is" } else { "are" };
-        format!("{path} does not end with an entry: its last {bytes} {are} left out")
-    }));
-    warnings
+    State::of(loaded).warnings(path)
 }
 
 /// Where a transcript is damaged, in a line: the first places, and how many more there are.

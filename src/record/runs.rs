@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use crate::id::RunId;
+use crate::id::{EntryId, RunId};
 use crate::record::file::{FileError, FileStorage, open_plain};
 use crate::record::{Blobs, Durability, Storage as _, journal};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
-use crate::transcript::{At, Event, Run, Torn};
+use crate::transcript::{At, Event, Run, Torn, Transcript};
 use crate::view::View;
 
 /// A run cannot be found or read.
@@ -245,6 +245,53 @@ pub fn read(path: &Path) -> Result<Loaded, FindError> {
     })
 }
 
+/// What a transcript is found to be that was read through, of which nothing is held.
+#[derive(Debug)]
+pub struct Scanned {
+    head: Transcript,
+    /// Places that do not hold what they should.
+    pub damage: Vec<Damage>,
+    /// The remains of a last line that was never finished, or that is being written right now.
+    pub torn: Option<Torn>,
+    /// How many entries it has.
+    pub entries: u64,
+}
+
+impl Scanned {
+    /// The run, as the first entry says.
+    pub fn run(&self) -> Option<&Run> {
+        super::run(&self.head)
+    }
+
+    /// The format, if it is newer than this version knows.
+    pub fn newer(&self) -> Option<u32> {
+        super::newer(&self.head)
+    }
+}
+
+/// Reads a transcript through, damaged or not, as [`read`] does. However long it is, this takes little
+/// memory.
+pub fn scan(path: &Path) -> Result<Scanned, FindError> {
+    let (mut head, mut entries) = (Transcript::default(), 0);
+    let bytes = BufReader::with_capacity(64 << 10, open(path)?);
+    let found = journal::scan(bytes, |entry| {
+        entries += 1;
+        if entry.id == EntryId::FIRST {
+            head.append(Arc::new(entry));
+        }
+    });
+    let found = found.map_err(|source| FindError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Scanned {
+        head,
+        damage: found.damage,
+        torn: found.torn,
+        entries,
+    })
+}
+
 /// What was removed of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
@@ -429,6 +476,14 @@ mod tests {
             assert_eq!(loaded.run().unwrap().workspace, "/other");
             assert_eq!(loaded.view.transcript().entries().len(), 1);
             assert!(loaded.torn.is_some());
+            // Read through, it is found to be the same.
+            let scanned = scan(path).unwrap();
+            assert_eq!(scanned.run(), loaded.run());
+            assert_eq!(
+                (scanned.entries, scanned.damage.len()),
+                (1, loaded.damage.len())
+            );
+            assert_eq!(scanned.torn, loaded.torn);
         }
         assert_eq!(fs::read(path).unwrap(), bytes);
     }

@@ -98,3 +98,23 @@ fn who_looks_is_warned_and_who_answers_for_it_ends_with_6() {
     insta::assert_snapshot!(place.plain(&shown.err), @"warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 26: checksum does not match; line 27: entry 26 is missing");
     assert_eq!(place.run(&["rm", RUN]).code, 0);
 }
+
+/// What a newer version wrote may not be all there: who writes it somewhere else ends with 6.
+#[test]
+fn an_export_of_a_newer_format_ends_with_6() {
+    let place = Place::new();
+    let newer = fs::read_to_string(GOLDEN).unwrap();
+    let (first, rest) = newer.split_once('\n').unwrap();
+    let first = first.replacen("\"format\":1", "\"format\":9", 1);
+    let (json, _) = first.split_once(",\"crc\"").unwrap();
+    let crc = crc32c::crc32c(json.as_bytes());
+    let newer = format!("{json},\"crc\":\"{crc:08x}\"}}\n{rest}");
+    fs::write(place.path("home/w/newer.jsonl"), &newer).unwrap();
+    for form in ["jsonl", "markdown", "atif"] {
+        let ran = place.run(&["export", "newer.jsonl", "--format", form]);
+        let warning = "warning: newer.jsonl has format 9, this version knows formats up to 1; what is \
+                       shown may be wrong\n";
+        assert_eq!((ran.code, ran.err.as_str()), (6, warning), "{form}");
+        assert!(form != "jsonl" || ran.out == newer);
+    }
+}
