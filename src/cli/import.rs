@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::config::{self, Sections};
 use undertext::id::{Digest, RunId};
-use undertext::import::{self, Format, ImportError, Imported, RECORDED, Recordings};
+use undertext::import::{self, Format, ImportError, Imported, Recordings};
+use undertext::overlay::Layer;
 use undertext::record::{Clock, Durability, FileStorage, Recorder, runs};
+use undertext::secret;
 use undertext::transcript::{Event, Import, Note};
 
 use crate::cli::ending::quoted;
@@ -114,6 +116,10 @@ struct Shelf<'a> {
     dir: PathBuf,
     sync: Durability,
     known: Vec<Known>,
+    /// What must be nowhere.
+    secrets: secret::Known,
+    /// Whether something was of no known format.
+    is_unknown: bool,
 }
 
 /// A run that was imported before.
@@ -138,11 +144,15 @@ pub(crate) fn import(
         Some(dir) => dir.clone(),
         None => settings.transcripts_dir(&process.environment)?,
     };
+    let key = settings.server.api_key_env.as_ref();
+    let key = key.and_then(|name| process.environment.get(name));
     let mut shelf = Shelf {
         args,
         known: known(&dir)?,
         dir,
         sync: settings.transcripts.sync,
+        secrets: process.known().and(&secret::Known::new(key)),
+        is_unknown: false,
     };
     let mut failed = None;
     for path in &args.files {
@@ -153,21 +163,18 @@ pub(crate) fn import(
             },
             Ok(found) if found.paths.is_empty() => {
                 failed = Some(Exit::Usage);
-                let text = format!(
-                    "no recording of a known agent in {}; known formats: {}",
-                    path.display(),
-                    Format::names()
-                );
+                shelf.is_unknown = true;
+                let text = format!("no recording of a known agent in {}", path.display());
                 term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &text)])?;
                 continue;
             }
             Ok(found) => found,
             Err(source) => {
+                failed = Some(Exit::Usage);
                 let path = path.clone();
-                return Err(Failure::new(
-                    Exit::Usage,
-                    ImportError::Read { path, source },
-                ));
+                let failure = Failure::new(Exit::Usage, ImportError::Read { path, source });
+                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
+                continue;
             }
         };
         // One that cannot be imported does not keep the others from it.
@@ -187,6 +194,11 @@ pub(crate) fn import(
             );
             term.say(&[(Look::Bad, "warning: "), (Look::Plain, &text)])?;
         }
+    }
+    // Once, however many are refused.
+    if shelf.is_unknown {
+        let text = format!("known formats: {}", Format::names());
+        term.say(&[(Look::Faint, text)])?;
     }
     Ok(failed.unwrap_or(Exit::Done))
 }
@@ -220,7 +232,11 @@ impl Shelf<'_> {
         } else {
             import::read(recording, format)
         };
-        for run in imported.map_err(|error| Failure::new(Exit::Usage, error))? {
+        let imported = imported.map_err(|error| {
+            self.is_unknown |= matches!(error, ImportError::Unknown { .. });
+            Failure::new(Exit::Usage, error)
+        });
+        for run in imported? {
             let told = self.run(run)?;
             if self.args.json {
                 let text = serde_json::to_string(&told).map_err(io::Error::from)?;
@@ -254,7 +270,8 @@ impl Shelf<'_> {
         let storage = FileStorage::create(&self.dir, run, self.sync)?;
         let path = storage.path().to_owned();
         let name = self.args.name.clone();
-        let recorder = match imported.record(Box::new(storage), run, name) {
+        let secrets = self.secrets.clone();
+        let recorder = match imported.record(Box::new(storage), run, name, secrets) {
             Ok(recorder) => recorder,
             Err(error) => {
                 // Half a run is none.
@@ -298,7 +315,7 @@ fn holds(recorder: &Recorder) -> Holds {
         } else if let Event::Note(Note::Warning { text }) = &entry.event {
             holds.notes.push(text.clone());
         } else if let Event::Overlay(overlay) = &entry.event {
-            holds.compactions += usize::from(overlay.rule == RECORDED);
+            holds.compactions += usize::from(matches!(overlay.layer, Layer::Summary(_)));
         } else if let Event::Response(response) = &entry.event {
             let usage = response.usage.unwrap_or_default();
             tokens.input = tokens.input.saturating_add(usage.input.unwrap_or(0));

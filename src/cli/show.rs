@@ -348,7 +348,7 @@ impl Overview {
         let ago = amount::ago(now.ms_since(self.began));
         let mut began = format!("{}, {ago}, by {}", self.began, self.generator);
         if !self.timed {
-            began += "; entries have no times of their own, so this may be when it was imported";
+            began += "; entries have no times of their own; a recording without any is dated by its file";
         }
         row("began", &began)?;
         if let Some(import) = &self.imported {

@@ -3,17 +3,22 @@
 //! Producers differ in what they take a step of the system for: its prompt, or something that its own
 //! program did. Before anyone has spoken it is the system text, unless something was observed in it.
 
+use std::fmt::Write as _;
+use std::iter;
+
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::exchange::{Ending, Status, Usage};
+use crate::exchange::{Ending, Facts, Reasoning, Status, Usage};
+use crate::id::EntryId;
 use crate::import::Unread;
 use crate::import::fields;
 use crate::import::lines::{string, take_list, take_text, text};
-use crate::import::pen::{Compaction, Mark, Pen};
+use crate::import::ours;
+use crate::import::pen::{Compaction, Known, Mark, Pen};
 use crate::import::source::Source;
 use crate::overlay::Origin;
-use crate::transcript::Speaker;
+use crate::transcript::{Purpose, Speaker};
 
 /// How deep trajectories of sub-agents are followed.
 const DEPTH: u32 = 8;
@@ -31,10 +36,12 @@ fn trajectory(mut run: Value, pens: &mut Vec<Pen>, depth: u32) {
     let mut agent = fields::take(&mut run, "agent");
     let ids = [&run["trajectory_id"], &run["session_id"]];
     let id = ids.into_iter().find_map(Value::as_str).unwrap_or_default();
+    let id = id.to_owned();
     let (name, version) = (string(&agent["name"]), string(&agent["version"]));
-    let ours = &run["extra"]["undertext"];
+    let mut extra = fields::take(&mut run, "extra");
+    let mut ours = fields::take(&mut extra, "undertext");
     let workspace = string(&ours["workspace"]);
-    pen.run(workspace, format!("{name} {version}").trim(), id);
+    pen.run(workspace, format!("{name} {version}").trim(), &id);
     pen.model(model(&agent), None);
     fields::tools(&mut pen, &take_list(&mut agent, "tool_definitions"));
     let mut told = Told {
@@ -45,7 +52,11 @@ fn trajectory(mut run: Value, pens: &mut Vec<Pen>, depth: u32) {
     for (number, step) in take_list(&mut run, "steps").into_iter().enumerate() {
         told.step(&mut pen, &number.to_string(), step);
     }
-    fields::cost(&mut pen, &run["final_metrics"]["total_cost_usd"]);
+    // What was said behind the last step.
+    told.is_set |= ours::aside(&mut pen, &mut ours);
+    if !told.is_set {
+        fields::cost(&mut pen, &run["final_metrics"]["total_cost_usd"]);
+    }
     for beside in ["notes", "continued_trajectory_ref"] {
         let said = fields::take(&mut run, beside);
         if !said.is_null() {
@@ -74,42 +85,58 @@ fn model(value: &Value) -> &str {
 struct Told {
     /// Whether this program wrote the trajectory, and so says more of each step.
     is_ours: bool,
+    /// Whether it said the settings too.
+    is_set: bool,
     /// The model of steps that name none.
     model: String,
     /// Whether anything has happened.
     begun: bool,
     /// Where steps stand, by the entries that they come from.
-    marks: Vec<(u64, Mark)>,
+    marks: Vec<(EntryId, Mark)>,
 }
 
 impl Told {
     fn step(&mut self, pen: &mut Pen, key: &str, mut step: Value) {
-        pen.at(fields::moment(&step["timestamp"]));
+        let at = fields::moment(&step["timestamp"]);
         let message = text(fields::take(&mut step, "message"));
         let results = results(&mut step);
-        let extra = fields::take(&mut step, "extra");
-        let ours = &extra["undertext"];
-        if let Some(entry) = ours["entry"].as_u64() {
-            self.marks.push((entry, pen.mark()));
+        let mut extra = fields::take(&mut step, "extra");
+        let mut ours = fields::take(&mut extra, "undertext");
+        self.is_set |= self.is_ours && ours::aside(pen, &mut ours);
+        let entry = EntryId::deserialize(&ours["entry"]).ok();
+        pen.at(at);
+        pen.entry(entry.filter(|_| self.is_ours));
+        self.marks.extend(entry.map(|entry| (entry, pen.mark())));
+        if self.is_ours
+            && let Some(change) = ours::change(&message, &ours)
+        {
+            return pen.changed(change);
         }
         let mut calls = Vec::new();
         match string(&step["source"]) {
             "agent" => {
-                let named = Some(model(&step)).filter(|name| !name.is_empty());
-                pen.model(named.unwrap_or(&self.model), None);
-                calls = agent(pen, key, &message, step, ours);
+                if !self.is_set {
+                    let named = Some(model(&step)).filter(|name| !name.is_empty());
+                    pen.model(named.unwrap_or(&self.model), None);
+                }
+                if self.is_ours {
+                    pen.responded(key, Purpose::deserialize(&ours["purpose"]).ok());
+                }
+                calls = agent(pen, key, &message, step, &ours);
             }
-            "user" => match string(&ours["origin"]) {
-                "runtime" => pen.user(Speaker::Runtime, message, Vec::new()),
-                "hook" => pen.user(Speaker::Hook, message, Vec::new()),
-                _ => pen.typed(message, Vec::new()),
-            },
+            "user" => {
+                let (message, handed_in) = ours::handed_in(message, &ours);
+                match string(&ours["origin"]) {
+                    "runtime" => pen.user(Speaker::Runtime, message, handed_in),
+                    "hook" => pen.user(Speaker::Hook, message, handed_in),
+                    _ => pen.typed(message, handed_in),
+                }
+            }
             _ if extra["context_management"].is_object() => {
-                return self.managed(pen, message, results, &extra);
+                return self.managed(pen, message, results, &extra, &ours);
             }
-            // Other overlays of ours are told in words.
-            _ if !ours["overlay"].is_null() || !ours["retract"].is_null() => pen.note(message),
-            _ if self.is_ours => pen.instructions(&message),
+            _ if ours::is_change(&ours) => pen.note(message),
+            _ if self.is_ours => pen.instructed(message),
             _ if self.begun || !results.is_empty() => {
                 self.begun = true;
                 pen.user(Speaker::Runtime, message, Vec::new());
@@ -124,14 +151,23 @@ impl Told {
 
     /// The context was changed: where it was replaced, what was observed stands for it, or what the
     /// step says.
-    fn managed(&self, pen: &mut Pen, message: String, results: Vec<Value>, extra: &Value) {
+    fn managed(
+        &self,
+        pen: &mut Pen,
+        message: String,
+        results: Vec<Value>,
+        extra: &Value,
+        ours: &Value,
+    ) {
         let managed = &extra["context_management"];
         let observed = results.into_iter();
         let observed = observed.map(|mut result| text(fields::take(&mut result, "content")));
         let observed: Vec<String> = observed.filter(|text| !text.is_empty()).collect();
         let is_replaced = matches!(string(&managed["boundary"]), "" | "replace");
         if managed["type"] != "compaction" || !is_replaced {
-            pen.note(format!("{managed}: {message}\n{}", observed.join("\n")));
+            let said = observed.iter().map(String::as_str);
+            let said: Vec<&str> = iter::once(message.as_str()).chain(said).collect();
+            pen.note(format!("{}: {}", changed(managed), said.join("\n")));
             return;
         }
         let text = if observed.is_empty() {
@@ -139,23 +175,47 @@ impl Told {
         } else {
             observed.join("\n")
         };
-        let ours = &extra["undertext"];
         let origin = Origin::deserialize(&ours["origin"]).unwrap_or(Origin::Auto);
         let span = ours["span"][1].as_u64();
-        let keeps = span.and_then(|last| self.marks.iter().find(|(entry, _)| *entry > last));
+        let keeps = span.and_then(|last| self.marks.iter().find(|(entry, _)| entry.0 > last));
         pen.compacted(Compaction {
             text,
             origin,
-            reason: managed.to_string(),
+            reason: changed(managed),
             keeps: keeps.map(|(_, mark)| *mark),
             again: Vec::new(),
         });
     }
 }
 
+/// What was done with the context, in words: the fields that the format names, and what else is said
+/// in a word or a number.
+fn changed(managed: &Value) -> String {
+    let kind = managed["type"].as_str().unwrap_or("a change");
+    let mut words = format!("{kind} of the context, as recorded");
+    let fields = managed.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| *name != "type") {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(_) | Value::Null | Value::Array(_) | Value::Object(_) => continue,
+        };
+        let name = name.replace('_', " ");
+        write!(words, "; {name} {value}").ok();
+    }
+    words
+}
+
 /// A response; returns the ids of its calls.
 fn agent(pen: &mut Pen, key: &str, message: &str, mut step: Value, ours: &Value) -> Vec<String> {
-    pen.mused(Some(key), take_text(&mut step, "reasoning_content"));
+    match Vec::<Reasoning>::deserialize(&ours["reasoning"]) {
+        Ok(blocks) => {
+            for block in blocks {
+                pen.thought(Some(key), block);
+            }
+        }
+        Err(_) => pen.mused(Some(key), take_text(&mut step, "reasoning_content")),
+    }
     pen.said(Some(key), message);
     let mut ids = Vec::new();
     for mut call in take_list(&mut step, "tool_calls") {
@@ -206,9 +266,10 @@ fn answer(pen: &mut Pen, mut result: Value, calls: &[String]) {
     if !inner.is_null() {
         pen.note(format!("the run of a sub-agent: {inner}"));
     }
-    let extra = &result["extra"];
+    let extra = fields::take(&mut result, "extra");
+    let ours = &extra["undertext"];
     let failed = [&result["is_error"], &extra["is_error"]];
-    let status = match string(&extra["undertext"]["status"]) {
+    let status = match string(&ours["status"]) {
         "denied" => Status::Denied,
         "timeout" => Status::Timeout,
         "interrupted" => Status::Interrupted,
@@ -217,10 +278,15 @@ fn answer(pen: &mut Pen, mut result: Value, calls: &[String]) {
         _ if failed.into_iter().any(|failed| *failed == true) => Status::Error,
         _ => Status::Ok,
     };
+    let known = Known {
+        entry: EntryId::deserialize(&ours["entry"]).ok(),
+        facts: Facts::deserialize(&ours["facts"]).unwrap_or_default(),
+        whole_bytes: ours["whole_bytes"].as_u64(),
+    };
     let content = text(fields::take(&mut result, "content"));
     match (result["source_call_id"].as_str(), calls) {
-        (Some(id), _) => pen.answered(id, status, content),
-        (None, [id]) => pen.answered(id, status, content),
+        (Some(id), _) => pen.answered_with(id, status, content, known),
+        (None, [id]) => pen.answered_with(id, status, content, known),
         (None, _) => pen.user(Speaker::Runtime, content, Vec::new()),
     }
 }
@@ -340,7 +406,7 @@ mod tests {
         setup unknown "You act."
         Complete "Done."
         Auto e3–e12 "All was done."
-        note "{\"type\":\"pruning\",\"boundary\":\"truncate\"}: Pruned\n"
+        note "pruning of the context, as recorded; boundary truncate: Pruned"
         "#);
     }
 }

@@ -1,12 +1,17 @@
 //! What a recording looks like: its format, found out from its name and its beginning.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use serde::de::IgnoredAny;
+
+use crate::import::members::{Members, objects};
 use crate::import::signature;
+
+/// How much of the beginning is looked at, in bytes.
+pub(super) const HEAD: usize = 1 << 20;
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,10 +155,12 @@ pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
     }
     let text = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
     let text = text.trim_ascii_start();
+    if text.is_empty() {
+        return Found::Nothing("there is nothing in it but white space".to_owned());
+    }
     if text.first().is_some_and(|byte| matches!(byte, b'{' | b'[')) {
         // A first line may be broken, or one that says little: the next ones are looked at as well.
-        let mut objects = objects(text).peekable();
-        let first = objects.peek().map(Members::listed).unwrap_or_default();
+        let objects = objects(text);
         let mut known = objects.filter_map(|members| of_members(&members, extension));
         return match known.next() {
             Some(Found::Format(Format::OpenHandsSdk)) if is_alone(text) => Found::Unknown(
@@ -161,8 +168,14 @@ pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
                     .to_owned(),
             ),
             Some(known) => known,
-            None => Found::Unknown(format!("its first object has {first}")),
+            None if text.starts_with(b"[") && name.ends_with(".traj.json") && chats(text) => {
+                Found::Format(Format::MiniSweAgent)
+            }
+            None => unknown(text, beginning.len() < HEAD),
         };
+    }
+    if serde_json::from_slice::<IgnoredAny>(text).is_ok() {
+        return Found::Nothing("it is JSON, but neither an object nor a list".to_owned());
     }
     let has = |mark: &[u8]| {
         text.split(|byte| *byte == b'\n')
@@ -176,9 +189,45 @@ pub(super) fn head(name: &str, beginning: &[u8]) -> Found {
     Found::Unknown("it is neither JSON nor a chat history of aider".to_owned())
 }
 
+/// What JSON of no known format looks like; whether it is all there is.
+fn unknown(text: &[u8], is_all: bool) -> Found {
+    let list = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    let looks = match list {
+        Some(rest) if rest.starts_with(b"]") => {
+            return Found::Nothing("it is an empty list".to_owned());
+        }
+        Some(rest) if !rest.starts_with(b"{") => "it is a list without objects".to_owned(),
+        Some(_) if chats(text) => "it is a list of messages, and does not say whose; if it is \
+                                   mini-swe-agent's, --format mini-swe-agent reads it"
+            .to_owned(),
+        None if chats(text) => "it holds a message a line, and does not say whose".to_owned(),
+        Some(_) | None => {
+            let first = objects(text).next();
+            let first = first.as_ref().map(Members::listed).unwrap_or_default();
+            format!("its first object has {first}")
+        }
+    };
+    let read = serde_json::from_slice::<IgnoredAny>(text);
+    let is_cut = is_all && read.is_err_and(|error| error.is_eof());
+    Found::Unknown(if is_cut {
+        format!("{looks}, and its JSON is cut off")
+    } else {
+        looks
+    })
+}
+
+/// Whether the first object is a message as Chat Completions has them, which many write.
+fn chats(text: &[u8]) -> bool {
+    let first = objects(text).next();
+    first.is_some_and(|first| {
+        let roles = ["system", "developer", "user", "assistant", "tool"];
+        roles.contains(&first.text("role")) && first.has(&["content"])
+    })
+}
+
 /// What a file looks like one of whose first objects has these members.
 fn of_members(members: &Members, extension: Option<&str>) -> Option<Found> {
-    let has = |names: &[&str]| names.iter().all(|name| members.0.contains_key(*name));
+    let has = |names: &[&str]| members.has(names);
     let kind = members.text("type");
     if kind == "run" && has(&["id", "at", "format", "run"]) {
         return Some(Found::Transcript);
@@ -202,7 +251,9 @@ fn of_members(members: &Members, extension: Option<&str>) -> Option<Found> {
             Format::Inspect
         } else if has(&["sessionId", "projectHash"]) {
             Format::GeminiCli
-        } else if has(&["type", "data"]) && (has(&["parentId"]) || kind.contains('.')) {
+        } else if has(&["type", "data"])
+            && (has(&["parentId"]) || COPILOT.iter().any(|begins| kind.starts_with(begins)))
+        {
             Format::CopilotCli
         } else if has(&["type", "payload"]) || has(&["id", "timestamp", "instructions"]) {
             Format::Codex
@@ -217,8 +268,6 @@ fn of_members(members: &Members, extension: Option<&str>) -> Option<Found> {
             || kind == "file-history-snapshot"
         {
             Format::ClaudeCode
-        } else if has(&["role", "content"]) {
-            Format::MiniSweAgent
         } else if has(&["action", "args"]) || has(&["observation", "content"]) {
             Format::OpenHands
         } else if has(&["kind", "id", "source"]) {
@@ -239,107 +288,28 @@ fn is_alone(text: &[u8]) -> bool {
     !text.starts_with(b"[") && objects.take(2).count() < 2
 }
 
-/// How many objects of the beginning are looked at.
-const LOOKED_AT: usize = 20;
-
-/// The members of one object: their names, and the beginnings of those that are strings.
-#[derive(Debug, Default)]
-struct Members(BTreeMap<String, String>);
-
-impl Members {
-    fn text(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
-    }
-
-    /// The names, for people.
-    fn listed(&self) -> String {
-        let names: Vec<&str> = self.0.keys().map(String::as_str).take(8).collect();
-        match names.len() {
-            0 => "no members".to_owned(),
-            _ => format!("the members {}", names.join(", ")),
-        }
-    }
-}
-
-/// The members of the first objects: one a line, the one whole object, or those of a list. The text
-/// may end anywhere.
-fn objects(text: &[u8]) -> impl Iterator<Item = Members> + '_ {
-    // One object on many lines, or a list of them.
-    let first_line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let spread = text.starts_with(b"[")
-        || serde_json::from_slice::<serde::de::IgnoredAny>(first_line).is_err();
-    let (whole, lines): (&[u8], &[u8]) = if spread { (text, text) } else { (b"", text) };
-    let whole = (!whole.is_empty())
-        .then(|| members(whole.trim_ascii_start().strip_prefix(b"[").unwrap_or(whole)));
-    let lines = lines.split(|byte| *byte == b'\n').take(LOOKED_AT);
-    let lines = lines.filter(|line| line.starts_with(b"{")).map(members);
-    whole.into_iter().chain(lines)
-}
-
-/// The members of the object that begins a text.
-fn members(text: &[u8]) -> Members {
-    let mut found = Members::default();
-    let (mut depth, mut at) = (0_usize, 0);
-    let mut name: Option<String> = None;
-    let mut is_value = false;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    break;
-                }
-            }
-            b'"' => {
-                let end = string_end(text, at + 1);
-                if depth == 1 {
-                    let inner = &text[at + 1..end.min(text.len())];
-                    let short =
-                        String::from_utf8_lossy(&inner[..inner.len().min(100)]).into_owned();
-                    if is_value {
-                        if let Some(name) = &name {
-                            found.0.insert(name.clone(), short);
-                        }
-                    } else {
-                        name = Some(short);
-                    }
-                }
-                at = end;
-            }
-            b':' if depth == 1 => {
-                is_value = true;
-                found.0.entry(name.clone().unwrap_or_default()).or_default();
-            }
-            b',' if depth == 1 => is_value = false,
-            _ => {}
-        }
-        at += 1;
-    }
-    found
-}
-
-/// Where the string ends that begins here: its quote, or the end of the text.
-fn string_end(text: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'\\' => at += 1,
-            b'"' => return at,
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
-}
+/// How the kinds of events begin that Copilot CLI writes.
+const COPILOT: [&str; 5] = ["session.", "user.", "assistant.", "tool.", "hook."];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What files of these names with these beginnings look like.
+    fn check(cases: &[(&str, &str, &str)]) {
+        for (name, beginning, looks) in cases {
+            let found = match head(name, beginning.as_bytes()) {
+                Found::Format(format) => format.word().to_owned(),
+                Found::Transcript => "transcript".to_owned(),
+                Found::Unknown(looks) | Found::Nothing(looks) => looks,
+            };
+            assert_eq!(found, *looks, "{beginning}");
+        }
+    }
+
     #[test]
     fn a_beginning_tells_the_format() {
-        for (name, beginning, looks) in [
+        check(&[
             (
                 "a.jsonl",
                 r#"{"type":"summary","summary":"x","leafUuid":"y"}"#,
@@ -367,7 +337,7 @@ mod tests {
                 "swe-agent",
             ),
             (
-                "a.json",
+                "a.traj.json",
                 r#"[{"role":"system","content":"x"}"#,
                 "mini-swe-agent",
             ),
@@ -403,6 +373,16 @@ mod tests {
             ),
             ("a.eval", "PK\x03\x04", "inspect"),
             ("a.md", "\n# aider chat started at 2024-05-01\n", "aider"),
+        ]);
+        for format in Format::ALL {
+            assert_eq!(format.word().parse(), Ok(format));
+        }
+        assert!("gpt".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn what_is_of_no_format_says_what_it_looks_like() {
+        check(&[
             (
                 "a.jsonl",
                 r#"{"id":1,"at":"x","type":"run","format":1,"run":"x"}"#,
@@ -411,7 +391,7 @@ mod tests {
             (
                 "a.jsonl",
                 r#"{"b":1,"a":{"c":"}"},"d":"#,
-                "its first object has the members a, b, d",
+                "its first object has the members a, b, d, and its JSON is cut off",
             ),
             ("a.jsonl", "{}", "its first object has no members"),
             (
@@ -419,17 +399,30 @@ mod tests {
                 "it is not `# aider chat started at`",
                 "it is neither JSON nor a chat history of aider",
             ),
-        ] {
-            let found = match head(name, beginning.as_bytes()) {
-                Found::Format(format) => format.word().to_owned(),
-                Found::Transcript => "transcript".to_owned(),
-                Found::Unknown(looks) | Found::Nothing(looks) => looks,
-            };
-            assert_eq!(found, looks, "{beginning}");
-        }
-        for format in Format::ALL {
-            assert_eq!(format.word().parse(), Ok(format));
-        }
-        assert!("gpt".parse::<Format>().is_err());
+            (
+                "a.json",
+                r#"[{"role":"system","content":"x"}]"#,
+                "it is a list of messages, and does not say whose; if it is mini-swe-agent's, \
+                 --format mini-swe-agent reads it",
+            ),
+            (
+                "a.jsonl",
+                "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":\"assistant\"}\n",
+                "it holds a message a line, and does not say whose",
+            ),
+            (
+                "a.json",
+                r#"{"type":"invoice.paid","data":{}}"#,
+                "its first object has the members data, type",
+            ),
+            ("a.json", "[]", "it is an empty list"),
+            ("a.json", "[1,2]", "it is a list without objects"),
+            (
+                "a.json",
+                "\"x\"",
+                "it is JSON, but neither an object nor a list",
+            ),
+            ("a.json", " \n", "there is nothing in it but white space"),
+        ]);
     }
 }

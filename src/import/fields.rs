@@ -18,7 +18,17 @@ const MILLISECONDS: f64 = 1e11;
 pub(super) fn whole(source: &mut Source) -> Result<Value, Unread> {
     let bytes = source.whole()?;
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
-    json::parse(text).map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))
+    json::parse(text).map_err(|error| unread(&error))
+}
+
+/// Why a text is not the one JSON value that it should be.
+pub(super) fn unread(error: &serde_json::Error) -> Unread {
+    let (line, column) = (error.line(), error.column());
+    Unread::Broken(if error.is_eof() {
+        format!("its JSON is cut off: it ends within a value, at line {line}, column {column}")
+    } else {
+        format!("it is not one JSON value: {error}")
+    })
 }
 
 /// Takes a member; null if there is none.

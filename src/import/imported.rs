@@ -8,8 +8,9 @@ use crate::id::{Digest, RunId};
 use crate::import::pen::{Pen, What};
 use crate::import::{Format, known, write};
 use crate::record::{Clock, RecordError, Recorder, Storage};
+use crate::secret::Known;
 use crate::setup::{Model, Setup};
-use crate::transcript::{At, Entry, Import, Run};
+use crate::transcript::{At, Entry, Event, Import, Run};
 use crate::wire::lower;
 
 /// One run of a recording, ready to be written as a transcript.
@@ -91,16 +92,18 @@ impl Imported {
     /// Its entries, kept in memory alone.
     pub fn entries(self) -> Result<Vec<Arc<Entry>>, RecordError> {
         let run = self.run_id(0);
-        let recorder = self.record(Box::new(Nowhere), run, None)?;
+        let recorder = self.record(Box::new(Nowhere), run, None, Known::default())?;
         Ok(recorder.view().transcript().entries().to_vec())
     }
 
-    /// Writes it as a transcript into an empty storage, under this id and name.
+    /// Writes it as a transcript into an empty storage, under this id and name. Of the values that are
+    /// known, nothing is written.
     pub fn record(
         self,
         storage: Box<dyn Storage>,
         run: RunId,
         name: Option<String>,
+        known: Known,
     ) -> Result<Recorder, RecordError> {
         let clock = Clock::fixed(self.began.unwrap_or_default());
         let head = &self.pen.head;
@@ -108,7 +111,7 @@ impl Imported {
         if !head.version.is_empty() {
             generator = format!("{generator} {}", head.version);
         }
-        let run = Run {
+        let mut run = Run {
             generator,
             name,
             imported: Some(self.import),
@@ -116,7 +119,11 @@ impl Imported {
         };
         let mut setup = Setup::new(first_model(&self.pen), "");
         setup.wire.tools = tools(&self.pen);
-        let recorder = Recorder::create(storage, clock.clone(), run)?;
+        if let Some(Event::Run(without)) = known.event(Event::Run(run.clone())) {
+            run = without;
+        }
+        let mut recorder = Recorder::create(storage, clock.clone(), run)?;
+        recorder.keep_out(known);
         write::lay_down(self.pen, recorder, clock, setup)
     }
 }
@@ -134,7 +141,10 @@ fn first_model(pen: &Pen) -> Model {
         | What::User(..)
         | What::Response(_)
         | What::Compacted(_)
-        | What::Note(_) => None,
+        | What::Note(_)
+        | What::Settings(_)
+        | What::Change(_)
+        | What::Reply(_) => None,
     });
     let Some((name, window)) = models.next() else {
         return Model::named("unknown");

@@ -33,8 +33,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Pen>, Unread> {
     if bytes.starts_with(b"PK") {
         return archive(bytes);
     }
-    let mut log =
-        json::parse(&bytes).map_err(|error| Unread::Broken(format!("it is no JSON: {error}")))?;
+    let mut log = json::parse(&bytes).map_err(|error| fields::unread(&error))?;
     drop(bytes);
     let samples = take_list(&mut log, "samples").into_iter();
     Ok(samples.map(|sample| self::sample(sample, &log)).collect())

@@ -15,10 +15,14 @@ mod signature;
 mod json;
 mod lines;
 mod tree;
+mod members;
 mod detect;
 mod known;
 mod pen;
 mod walk;
+mod join;
+mod shorten;
+mod moved;
 mod write;
 mod imported;
 mod claude_code;
@@ -30,6 +34,7 @@ mod mini_swe_agent;
 mod swe_agent;
 mod openhands;
 mod openhands_sdk;
+mod ours;
 mod atif;
 mod gemini_cli;
 mod copilot_cli;
@@ -86,11 +91,16 @@ pub enum ImportError {
         /// The file.
         name: String,
     },
+    /// It is certainly no recording.
+    #[error("{name} is no recording: {looks}")]
+    Nothing {
+        /// The file.
+        name: String,
+        /// What it looks like.
+        looks: String,
+    },
     /// It is of no format that is known.
-    #[error(
-        "{name} is of no known agent: {looks}; known formats: {}",
-        Format::names()
-    )]
+    #[error("{name} is of no known agent: {looks}")]
     Unknown {
         /// The file.
         name: String,

@@ -10,10 +10,14 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use crate::exchange::{Ending, Reasoning, Status, ToolCall, ToolSpec, Usage};
+use crate::exchange::{
+    Ending, Facts, Reasoning, Response, Status, ToolCall, ToolMeta, ToolSpec, Usage,
+};
+use crate::id::EntryId;
 use crate::import::known;
 use crate::overlay::Origin;
-use crate::transcript::{At, Attachment, Speaker};
+use crate::setup::{Models, Prices};
+use crate::transcript::{At, Attachment, Event, Purpose, Speaker};
 use crate::wire::lower;
 
 /// The draft of one run.
@@ -25,6 +29,7 @@ pub(super) struct Pen {
     pub(super) drafts: Vec<Draft>,
     pub(super) skipped: u64,
     at: Option<At>,
+    entry: Option<EntryId>,
     /// The drafts that have keys.
     keys: HashMap<String, usize>,
     /// Whether pieces without a key go on with the newest draft.
@@ -51,6 +56,8 @@ pub(super) struct Head {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) at: Option<At>,
+    /// The entry that it was, where this program recorded it.
+    pub(super) entry: Option<EntryId>,
     pub(super) what: What,
 }
 
@@ -64,6 +71,18 @@ pub(super) enum What {
     Response(usize),
     Compacted(Compaction),
     Note(String),
+    Settings(Box<Settings>),
+    /// A change of how the run reads, in the ids of the run that was exported.
+    Change(Box<Event>),
+    /// A reply that is no round, and what it was asked for, in the same ids.
+    Reply(Box<(Purpose, Response)>),
+}
+
+/// The settings that requests depend on, besides the system text and the tools.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) models: Models,
+    pub(super) prices: Option<Prices>,
 }
 
 /// A response, and the answers to its calls.
@@ -76,6 +95,8 @@ pub(super) struct Draft {
     pub(super) ending: Option<Ending>,
     pub(super) finish: Option<String>,
     pub(super) provider_request: Option<String>,
+    /// What it was asked for, if that is no round, in the ids of the run that was exported.
+    pub(super) purpose: Option<Purpose>,
 }
 
 /// The answer to a call.
@@ -84,6 +105,18 @@ pub(super) struct Answer {
     pub(super) at: Option<At>,
     pub(super) status: Status,
     pub(super) content: String,
+    pub(super) known: Known,
+}
+
+/// What this program knows of an answer that it recorded.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The entry that it was.
+    pub(super) entry: Option<EntryId>,
+    /// In the ids of the run that was exported.
+    pub(super) facts: Facts,
+    /// How long it was before it was clipped, in bytes.
+    pub(super) whole_bytes: Option<u64>,
 }
 
 /// A place in the draft: everything told from here on stands behind it.
@@ -110,6 +143,11 @@ impl Pen {
     /// When what is told from here on happened. Without a time it is the one before.
     pub(super) fn at(&mut self, at: Option<At>) {
         self.at = at.or(self.at);
+    }
+
+    /// What is told from here on was this entry of a run that this program exported.
+    pub(super) fn entry(&mut self, entry: Option<EntryId>) {
+        self.entry = entry;
     }
 
     /// Where the run took place, the agent's version and its own id of the run, as far as the format
@@ -144,7 +182,10 @@ impl Pen {
             | What::User(..)
             | What::Response(_)
             | What::Compacted(_)
-            | What::Note(_) => None,
+            | What::Note(_)
+            | What::Settings(_)
+            | What::Change(_)
+            | What::Reply(_) => None,
         });
         match known.next() {
             Some(known) if known == text => {}
@@ -153,6 +194,23 @@ impl Pen {
                 known.push_str(text);
             }
             None => self.push(What::Instructions(text.to_owned())),
+        }
+    }
+
+    /// The system text from here on, whatever was told before.
+    pub(super) fn instructed(&mut self, text: String) {
+        self.push(What::Instructions(text));
+    }
+
+    /// The settings from here on.
+    pub(super) fn settings(&mut self, settings: Settings) {
+        self.push(What::Settings(Box::new(settings)));
+    }
+
+    /// What is known of a tool that the model was told of.
+    pub(super) fn meta(&mut self, name: &str, meta: ToolMeta) {
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.name == name) {
+            tool.meta = meta;
         }
     }
 
@@ -251,6 +309,17 @@ impl Pen {
     /// The result of a call. A second one for the same call does not count, and one of a call that
     /// is not in the recording is told as a message of the runtime.
     pub(super) fn answered(&mut self, id: &str, status: Status, content: String) {
+        self.answered_with(id, status, content, Known::default());
+    }
+
+    /// The same, with what is known of it.
+    pub(super) fn answered_with(
+        &mut self,
+        id: &str,
+        status: Status,
+        content: String,
+        known: Known,
+    ) {
         let at = self.at;
         let Some((item, place)) = self.waiting.get_mut(id).and_then(Vec::pop) else {
             if self.waiting.contains_key(id) {
@@ -267,8 +336,25 @@ impl Pen {
             at,
             status,
             content,
+            known,
         });
         self.over();
+    }
+
+    /// A response that may say nothing, asked for something else than a round if that is told.
+    pub(super) fn responded(&mut self, key: &str, purpose: Option<Purpose>) {
+        self.response(Some(key)).purpose = purpose;
+    }
+
+    /// A reply that is no round, asked for this.
+    pub(super) fn reply(&mut self, purpose: Purpose, response: Response) {
+        self.push(What::Reply(Box::new((purpose, response))));
+    }
+
+    /// How the run reads was changed here.
+    pub(super) fn changed(&mut self, change: Event) {
+        self.over();
+        self.push(What::Change(Box::new(change)));
     }
 
     /// What the provider counted of a response; without a key, of the newest. The last word counts.
@@ -337,7 +423,8 @@ impl Pen {
     }
 
     fn push(&mut self, what: What) {
-        self.items.push(Item { at: self.at, what });
+        let (at, entry) = (self.at, self.entry);
+        self.items.push(Item { at, entry, what });
     }
 
     /// The place of the draft that a piece with this key belongs to; it may begin with it.

@@ -13,12 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::id::Digest;
 use crate::import::ImportError;
-use crate::import::detect::{self, Format, Found};
+use crate::import::detect::{self, Format, Found, HEAD};
 use crate::import::lines::Lines;
 use crate::transcript::At;
-
-/// How much of the beginning is looked at to find out the format.
-const HEAD: usize = 1 << 20;
+use crate::words::grouped;
 
 /// The longest recording that is read whole, in bytes: formats of lines have no such bound.
 const WHOLE: u64 = 2 << 30;
@@ -34,6 +32,8 @@ pub(super) struct Source {
     name: String,
     path: PathBuf,
     modified: Option<At>,
+    /// How long it is, if that is known before it is read.
+    length: Option<u64>,
     inner: Inner,
 }
 
@@ -100,6 +100,7 @@ impl Source {
             let of = Self::of(&name, Box::new(File::open(path)?), modified);
             return Ok(Self {
                 path: path.to_owned(),
+                length: Some(found.len()),
                 ..of
             });
         }
@@ -108,6 +109,7 @@ impl Source {
             name: name.into_owned(),
             path: path.to_owned(),
             modified,
+            length: None,
             inner: Inner::Directory(Directory {
                 path: path.to_owned(),
                 names,
@@ -124,6 +126,7 @@ impl Source {
             name: name.to_owned(),
             path: name.into(),
             modified,
+            length: None,
             inner: Inner::Bytes(BufReader::with_capacity(HEAD, Hashed { inner, state })),
         }
     }
@@ -168,9 +171,8 @@ impl Source {
             (Found::Transcript, _) => Err(ImportError::Transcript { name }),
             // Whoever names a format may know better than we can see.
             (Found::Unknown(looks), Some(wanted)) => Ok((wanted, Some(looks))),
-            (Found::Unknown(looks) | Found::Nothing(looks), _) => {
-                Err(ImportError::Unknown { name, looks })
-            }
+            (Found::Unknown(looks), None) => Err(ImportError::Unknown { name, looks }),
+            (Found::Nothing(looks), _) => Err(ImportError::Nothing { name, looks }),
         }
     }
 
@@ -212,12 +214,22 @@ impl Source {
         Lines::new(self.bytes())
     }
 
-    /// Everything at once.
+    /// Everything at once. What is too long for that is not read at all where its length is known.
     pub(super) fn whole(&mut self) -> io::Result<Vec<u8>> {
+        self.at_once(WHOLE)
+    }
+
+    fn at_once(&mut self, most: u64) -> io::Result<Vec<u8>> {
         let mut whole = Vec::new();
-        self.bytes().take(WHOLE + 1).read_to_end(&mut whole)?;
-        if whole.len() as u64 > WHOLE {
-            return Err(io::Error::other(format!("it is longer than {WHOLE} bytes")));
+        if self.length.is_none_or(|length| length <= most) {
+            self.bytes().take(most + 1).read_to_end(&mut whole)?;
+        }
+        let length = self.length.unwrap_or_default().max(whole.len() as u64);
+        if length > most {
+            let most = grouped(most);
+            return Err(io::Error::other(format!(
+                "it is one JSON value of more than {most} bytes, and such a one is read at once"
+            )));
         }
         Ok(whole)
     }
@@ -313,6 +325,31 @@ mod tests {
         let names = ["d", "a", "c", "b"].map(|name| Ok(name.into()));
         let first = first(names.into_iter(), 3).unwrap();
         assert_eq!(first, (vec!["a".into(), "b".into(), "c".into()], 1));
+    }
+
+    #[test]
+    fn what_is_read_at_once_has_an_end() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "[1,2]").unwrap();
+        let pipe = || Source::of("-", Box::new(&b"[1,2]"[..]), None);
+        let open = || Source::open(file.path()).unwrap();
+        for (mut source, most, is_read) in [
+            (pipe(), 5, true),
+            (pipe(), 4, false),
+            (open(), 5, true),
+            (open(), 4, false),
+        ] {
+            let read = source.at_once(most);
+            let Err(error) = read else {
+                assert!(is_read);
+                continue;
+            };
+            assert!(!is_read);
+            assert_eq!(
+                error.to_string(),
+                "it is one JSON value of more than 4 bytes, and such a one is read at once"
+            );
+        }
     }
 
     #[test]

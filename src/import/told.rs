@@ -139,19 +139,18 @@ fn event(event: &Event) -> Option<String> {
         ),
         Event::Overlay(overlay) => {
             let Layer::Summary(summary) = &overlay.layer else {
-                panic!("{overlay:?}")
+                return Some(serde_json::to_string(overlay).unwrap());
             };
             format!("{:?} {} {:?}", overlay.origin, summary.span, summary.text)
         }
+        Event::Retract(retract) => format!("retract {:?}", retract.overlays),
+        Event::Pin(pin) => format!("pin {}", pin.entry),
+        Event::Unpin(pin) => format!("unpin {}", pin.entry),
         Event::Note(Note::Warning { text }) => format!("note {text:?}"),
         Event::Request(_) | Event::End(_) => return None,
-        Event::Started(_)
-        | Event::Retract(_)
-        | Event::Pin(_)
-        | Event::Unpin(_)
-        | Event::Fault(_)
-        | Event::Note(_)
-        | Event::Unknown(_) => panic!("no reader tells {event:?}"),
+        Event::Started(_) | Event::Fault(_) | Event::Note(_) | Event::Unknown(_) => {
+            panic!("no reader tells {event:?}")
+        }
     })
 }
 

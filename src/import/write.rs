@@ -9,26 +9,23 @@
 use std::mem;
 use std::sync::Arc;
 
-use crate::exchange::{
-    Clipped, Ending, Facts, Reasoning, Response, Status, ToolCall, ToolResult, Usage,
-};
+use crate::exchange::{Clipped, Ending, Response, Status, ToolResult, Usage};
 use crate::id::{CallId, Digest, EntryId, Span};
 use crate::import::RECORDED;
-use crate::import::pen::{Answer, Compaction, Draft, Item, Pen, What};
+use crate::import::join::join;
+use crate::import::moved::Moved;
+use crate::import::pen::{Answer, Compaction, Draft, Item, Known, Pen, Settings, What};
+use crate::import::shorten::{LONGEST, shortened};
 use crate::overlay::{Author, Carry, Layer, Overlay, Size, Summary};
 use crate::record::{Clock, RecordError, Recorder};
 use crate::setup::Setup;
 use crate::tools::clip;
-use crate::transcript::jsonl::LINE_WRITTEN;
 use crate::transcript::{
     At, Attachment, BodyDigest, End, Entry, Event, Note, Purpose, Reason, Request, Speaker, Totals,
     User,
 };
 use crate::wire::RENDERER;
 use crate::words;
-
-/// The longest text of an entry, in bytes: as JSON it may take six times as many, and a line holds 4 MiB.
-const LONGEST: usize = (LINE_WRITTEN - (64 << 10)) / 6;
 
 /// The most calls of a response: a line holds no more of them.
 const CALLS: usize = 10_000;
@@ -46,6 +43,7 @@ pub(super) fn lay_down(
         setup,
         is_set: false,
         places: Vec::new(),
+        moved: Moved::default(),
         depth: 0,
     };
     writer.write(pen)?;
@@ -61,6 +59,8 @@ struct Writer {
     is_set: bool,
     /// The entries of each item.
     places: Vec<Option<Span>>,
+    /// Where entries stand that this program recorded.
+    moved: Moved,
     /// How many compactions there were.
     depth: u32,
 }
@@ -68,7 +68,7 @@ struct Writer {
 impl Writer {
     fn write(&mut self, mut pen: Pen) -> Result<(), RecordError> {
         let joined = join(&mut pen);
-        for Item { at, what } in mem::take(&mut pen.items) {
+        for Item { at, entry, what } in mem::take(&mut pen.items) {
             self.set(at);
             let before = self.recorder.view().transcript().next_id();
             let laid = match what {
@@ -76,26 +76,43 @@ impl Writer {
                     let text = self.fitting("the system text", text)?;
                     self.is_set &= self.setup.wire.instructions == text;
                     self.setup.wire.instructions = text;
-                    false
+                    None
                 }
                 What::Model(name, window) => {
                     self.model(name, window);
-                    false
+                    None
+                }
+                What::Settings(settings) => {
+                    self.settings(*settings);
+                    None
                 }
                 What::User(speaker, text, attachments) => self.user(speaker, text, attachments)?,
                 What::Response(place) => self.round(at, mem::take(&mut pen.drafts[place]))?,
                 What::Compacted(compaction) => {
                     self.compacted(compaction)?;
-                    false
+                    None
                 }
                 What::Note(text) => {
                     self.note(&text)?;
-                    false
+                    None
+                }
+                What::Change(change) => {
+                    self.change(entry, *change)?;
+                    None
+                }
+                What::Reply(reply) => {
+                    let (purpose, response) = *reply;
+                    self.reply(entry, purpose, response)?;
+                    None
                 }
             };
             let last = EntryId(self.recorder.view().transcript().next_id().0 - 1);
-            let from = self.begins(before);
-            self.places.push(laid.then_some(Span::new(from, last)));
+            let span = laid.map(|_| Span::new(self.begins(before), last));
+            self.places.push(span);
+            if let (Some(was), Some(is), Some(span)) = (entry, laid, span) {
+                self.moved.entry(was, is);
+                self.moved.place(was, span);
+            }
         }
         if joined > 0 {
             self.note(&format!(
@@ -140,6 +157,13 @@ impl Writer {
         model.window = window;
     }
 
+    fn settings(&mut self, settings: Settings) {
+        let Settings { models, prices } = settings;
+        self.is_set &= self.setup.wire.models == models && self.setup.policy.prices == prices;
+        self.setup.wire.models = models;
+        self.setup.policy.prices = prices;
+    }
+
     /// Records the settings if they are not recorded yet.
     fn settle(&mut self) -> Result<(), RecordError> {
         if !mem::replace(&mut self.is_set, true) {
@@ -160,7 +184,7 @@ impl Writer {
         origin: Speaker,
         text: String,
         attachments: Vec<Attachment>,
-    ) -> Result<bool, RecordError> {
+    ) -> Result<Option<EntryId>, RecordError> {
         self.settle()?;
         let entry = self.recorder.view().transcript().next_id();
         let (text, clipped) =
@@ -178,7 +202,7 @@ impl Writer {
                 None => others.push(attachment),
             }
         }
-        self.recorder.record(Event::User(User {
+        let id = self.recorder.record(Event::User(User {
             origin,
             text,
             attachments: fitting,
@@ -188,7 +212,7 @@ impl Writer {
             let text = words::attachment(&other.name, &other.media, &other.text);
             self.user(Speaker::Runtime, text, Vec::new())?;
         }
-        Ok(true)
+        Ok(Some(id))
     }
 
     /// A text that fits a line, and what was clipped from it: the whole is kept as a blob.
@@ -207,8 +231,8 @@ impl Writer {
         Ok((short, Some(Clipped { bytes, blob })))
     }
 
-    /// A round: its request, its response, the results in the order of the calls.
-    fn round(&mut self, at: Option<At>, draft: Draft) -> Result<bool, RecordError> {
+    /// A round: its request, its response, the results in the order of the calls. Returns the response.
+    fn round(&mut self, at: Option<At>, draft: Draft) -> Result<Option<EntryId>, RecordError> {
         let Draft {
             text,
             reasoning,
@@ -217,16 +241,18 @@ impl Writer {
             ending,
             finish,
             provider_request,
+            purpose,
         } = draft;
         if text.is_empty() && reasoning.is_empty() && calls.is_empty() && usage.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
         self.settle()?;
-        if !self.recorder.view().awaits_model() {
+        let purpose = purpose.and_then(|purpose| self.moved.purpose(purpose));
+        if purpose.is_none() && !self.recorder.view().awaits_model() {
             let gap = words::NOT_RECORDED.to_owned();
             self.user(Speaker::Runtime, gap, Vec::new())?;
         }
-        let request = self.request()?;
+        let request = self.request(purpose.unwrap_or(Purpose::Round))?;
         self.set(at);
         let (mut calls, mut answers): (Vec<_>, Vec<_>) = calls.into_iter().unzip();
         let surplus = calls.len().saturating_sub(CALLS);
@@ -255,30 +281,77 @@ impl Writer {
                 "{surplus} calls of response {response} were left out: no line holds as many"
             ))?;
         }
-        if lost > 0 {
-            self.note(&format!(
-                "{lost} bytes of response {response} were left out: no line is that long"
-            ))?;
-        }
-        Ok(true)
+        self.lost(lost, response)?;
+        Ok(Some(response))
     }
 
-    fn request(&mut self) -> Result<EntryId, RecordError> {
+    fn request(&mut self, purpose: Purpose) -> Result<EntryId, RecordError> {
         let view = self.recorder.view();
-        let body = view.body_digest(&Purpose::Round);
+        let is_round = purpose == Purpose::Round;
+        let (body, estimate) = if is_round {
+            (view.body_digest(&purpose), view.estimate())
+        } else {
+            let body = view.body(&purpose);
+            let estimate = body.as_ref().map(|body| view.estimate_bytes(&body.bytes));
+            let digest = body.map(|body| body.digest());
+            (digest, estimate.unwrap_or_default())
+        };
         let rounds = view.rounds().last().map_or(0, |round| round.number);
         let request = Request {
-            purpose: Purpose::Round,
-            round: Some(rounds.saturating_add(1)),
+            purpose,
+            round: is_round.then_some(rounds.saturating_add(1)),
             setup: view.setup_entry().unwrap_or_default(),
             renderer: RENDERER,
             body: body.unwrap_or(BodyDigest {
                 sha256: Digest::of(b""),
                 bytes: 0,
             }),
-            estimate: view.estimate(),
+            estimate,
         };
         self.recorder.record(Event::Request(request))
+    }
+
+    /// A reply that is no round. What it was asked for must be there.
+    fn reply(
+        &mut self,
+        was: Option<EntryId>,
+        purpose: Purpose,
+        mut response: Response,
+    ) -> Result<(), RecordError> {
+        self.settle()?;
+        let Some(purpose) = self.moved.purpose(purpose) else {
+            return self.note("a reply was left out: what it sums up is not in the recording");
+        };
+        response.request = self.request(purpose)?;
+        let lost = shortened(&mut response);
+        let id = self.recorder.record(Event::Response(response))?;
+        if let Some(was) = was {
+            self.moved.entry(was, id);
+        }
+        self.lost(lost, id)
+    }
+
+    /// A change of how the run reads. What it changes must be there.
+    fn change(&mut self, was: Option<EntryId>, change: Event) -> Result<(), RecordError> {
+        let id = self.recorder.view().transcript().next_id();
+        let Some(change) = self.moved.event(change, id) else {
+            return self.note("a change was left out: what it changes is not in the recording");
+        };
+        let id = self.recorder.record(change)?;
+        if let Some(was) = was {
+            self.moved.entry(was, id);
+        }
+        Ok(())
+    }
+
+    /// Tells of what was left out of a response.
+    fn lost(&mut self, bytes: usize, response: EntryId) -> Result<(), RecordError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.note(&format!(
+            "{bytes} bytes of response {response} were left out: no line is that long"
+        ))
     }
 
     fn result(&mut self, call: CallId, answer: Option<Answer>) -> Result<(), RecordError> {
@@ -286,22 +359,28 @@ impl Writer {
             at,
             status,
             content,
+            known,
         } = answer.unwrap_or_else(|| Answer {
             at: None,
             status: Status::Interrupted,
             content: words::INTERRUPTED.to_owned(),
+            known: Known::default(),
         });
         self.set(at);
         let (content, clipped) =
             self.fitted(content, |text, chars| clip::clip(text, chars, call))?;
-        self.recorder.record(Event::Result(ToolResult {
+        let before = known.whole_bytes.map(|bytes| Clipped { bytes, blob: None });
+        let id = self.recorder.record(Event::Result(ToolResult {
             call,
             status,
             content,
-            clipped,
-            facts: Facts::default(),
+            clipped: clipped.or(before),
+            facts: self.moved.facts(known.facts),
             ms: None,
         }))?;
+        if let Some(was) = known.entry {
+            self.moved.entry(was, id);
+        }
         Ok(())
     }
 
@@ -393,73 +472,4 @@ impl Writer {
         self.recorder.record(Event::End(end))?;
         Ok(())
     }
-}
-
-/// Joins responses that nothing stands between; returns how many.
-fn join(pen: &mut Pen) -> u64 {
-    let mut joined = 0;
-    let mut before: Option<usize> = None;
-    for item in &pen.items {
-        match item.what {
-            What::Response(place) => {
-                let speaks = |draft: &Draft| draft.calls.is_empty() && !draft.text.is_empty();
-                let Some(earlier) = before.filter(|earlier| speaks(&pen.drafts[*earlier])) else {
-                    before = Some(place);
-                    continue;
-                };
-                let later = mem::take(&mut pen.drafts[place]);
-                joined += u64::from(!later.text.is_empty() || !later.calls.is_empty());
-                pen.drafts[earlier].add(later);
-            }
-            What::User(..) | What::Compacted(_) => before = None,
-            What::Instructions(_) | What::Model(..) | What::Note(_) => {}
-        }
-    }
-    joined
-}
-
-impl Draft {
-    /// Adds what came right behind it.
-    fn add(&mut self, later: Self) {
-        if !self.text.is_empty() && !later.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
-        self.text.push_str(&later.text);
-        self.reasoning.extend(later.reasoning);
-        self.calls.extend(later.calls);
-        self.usage = later.usage.or(self.usage);
-        self.ending = later.ending.or(self.ending);
-        self.finish = later.finish.or(self.finish.take());
-        self.provider_request = later.provider_request.or(self.provider_request.take());
-    }
-}
-
-/// Makes a response fit a line; returns how many bytes that cost.
-fn shortened(response: &mut Response) -> usize {
-    let size = |response: &Response| {
-        let calls = response.calls.iter();
-        let calls = calls.map(|call| call.arguments.len() + call.name.len() + 200);
-        let reasoning = response.reasoning.iter().map(|block| match block {
-            Reasoning::Text { text, .. } => text.len(),
-            Reasoning::Raw { raw, .. } => raw.len(),
-        });
-        response.text.len() + calls.sum::<usize>() + reasoning.sum::<usize>()
-    };
-    let all = size(response);
-    if all <= LONGEST {
-        return 0;
-    }
-    response.reasoning.clear();
-    let share = (LONGEST / 2).min(LONGEST / (response.calls.len() + 1)) / 4;
-    let keep = |text: &mut String| text.truncate(clip::first(text, share).len());
-    if size(response) > LONGEST {
-        keep(&mut response.text);
-        let long = |call: &&mut ToolCall| call.arguments.len() > share;
-        for call in response.calls.iter_mut().filter(long) {
-            // Half of an object is none.
-            call.arguments =
-                serde_json::json!({ "cut": clip::first(&call.arguments, share / 2) }).to_string();
-        }
-    }
-    all - size(response)
 }

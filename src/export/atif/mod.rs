@@ -1,9 +1,10 @@
 //! The Agent Trajectory Interchange Format, version 1.7: one JSON object a run.
 //!
 //! What the format has no field for stands in `extra.undertext`: the entries that steps come from, so
-//! that a reader finds its way back. Of what the runtime laid over a run, summaries are system steps as
-//! the format's section on context management says; other overlays are system steps that say in words
-//! what they cover. Steps of a compacted trajectory are the messages that the model reads at the end.
+//! that a reader finds its way back, and what [`import`](crate::import) needs to lay the same overlays
+//! again. Of what the runtime laid over a run, summaries are system steps as the format's section on
+//! context management says; other overlays are system steps that say in words what they cover. The
+//! settings, and replies that became summaries, stand beside the step that comes next. Steps of a compacted trajectory are the messages that the model reads at the end.
 
 mod raw;
 mod compacted;
@@ -18,6 +19,7 @@ use crate::exchange::{ToolSpec, Usage};
 use crate::setup::Setup;
 use crate::transcript::{Event, Reason, Run};
 use crate::view::View;
+use raw::Told;
 
 /// The version that is written.
 pub const VERSION: &str = "ATIF-v1.7";
@@ -149,8 +151,8 @@ struct FinalMetrics {
 impl<'a> Trajectory<'a> {
     /// The run as it was, with every overlay in its place.
     pub fn raw(view: &'a View) -> Self {
-        let (steps, sums) = raw::steps(view);
-        Self::of(view, "raw", steps, sums.metrics())
+        let Told { steps, sums, aside } = raw::steps(view);
+        Self::of(view, "raw", steps, sums.metrics()).beside(aside)
     }
 
     /// The run as its model reads it at the end.
@@ -161,6 +163,14 @@ impl<'a> Trajectory<'a> {
             compacted::steps(view),
             FinalMetrics::default(),
         )
+    }
+
+    /// The same, which says this as well of the run as a whole.
+    fn beside(mut self, aside: Map<String, Value>) -> Self {
+        if let Value::Object(fields) = &mut self.extra["undertext"] {
+            fields.extend(aside);
+        }
+        self
     }
 
     fn of(view: &'a View, shown: &str, mut steps: Vec<Step<'a>>, sums: FinalMetrics) -> Self {
@@ -227,25 +237,23 @@ fn instructions(setup: &Setup) -> Step<'_> {
 }
 
 /// A call whose arguments are the text that was received if that is an object that can be read. Else
-/// they are none, and the text stands beside them.
+/// they are none. What a reader would write in other characters stands beside them, as it was received.
 fn call<'a>(id: String, name: Cow<'a, str>, arguments: &Cow<'a, str>) -> Call<'a> {
     let read = match arguments {
         Cow::Borrowed(text) => serde_json::from_str(text).ok().map(Cow::Borrowed),
         Cow::Owned(text) => RawValue::from_string(text.clone()).ok().map(Cow::Owned),
     };
     // A number that is out of range would keep others from reading the whole trajectory.
-    let is_object =
-        |read: &Cow<'_, RawValue>| serde_json::from_str::<Map<String, Value>>(read.get()).is_ok();
-    let object = read.filter(is_object);
-    let extra = match object {
-        Some(_) => None,
-        None => Some(json!({"undertext": {"arguments": arguments}})),
-    };
+    let meant = serde_json::from_str::<Map<String, Value>>(arguments).ok();
+    let object: Option<Cow<'_, RawValue>> = read.filter(|_| meant.is_some());
+    let is_exact = meant
+        .and_then(|meant| serde_json::to_string(&meant).ok())
+        .is_some_and(|text| text == **arguments);
     Call {
         tool_call_id: id,
         function_name: name,
         arguments: object.unwrap_or_else(|| Cow::Owned(empty())),
-        extra,
+        extra: (!is_exact).then(|| json!({"undertext": {"arguments": arguments}})),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::mem;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::exchange::{Ending, Response, ToolResult};
+use crate::exchange::{Ending, Reasoning, Response, ToolResult};
 use crate::export::atif::{
     Answer, FinalMetrics, Observation, Source, Step, beside, call, dollars, instructions, metrics,
 };
@@ -13,7 +14,7 @@ use crate::export::{laid, reasoning};
 use crate::id::{CallId, EntryId};
 use crate::meter;
 use crate::overlay::{Layer, Overlay};
-use crate::setup::Prices;
+use crate::setup::{Prices, Setup};
 use crate::transcript::{Entry, Event, Purpose, Speaker, User};
 use crate::view::View;
 use crate::words;
@@ -74,8 +75,17 @@ impl Sums {
     }
 }
 
+/// A run as steps.
+pub(super) struct Told<'a> {
+    pub(super) steps: Vec<Step<'a>>,
+    /// What all of them used.
+    pub(super) sums: Sums,
+    /// What no step says that is there, beside all of them.
+    pub(super) aside: Map<String, Value>,
+}
+
 /// Every step, and what all used.
-pub(super) fn steps(view: &View) -> (Vec<Step<'_>>, Sums) {
+pub(super) fn steps(view: &View) -> Told<'_> {
     let entries = view.transcript().entries();
     let mut walk = Walk {
         view,
@@ -86,6 +96,7 @@ pub(super) fn steps(view: &View) -> (Vec<Step<'_>>, Sums) {
         last_model: view
             .setup()
             .map(|setup| setup.wire.models.main.name.as_str()),
+        aside: Map::new(),
         steps: Vec::new(),
         sums: Sums::default(),
     };
@@ -99,7 +110,11 @@ pub(super) fn steps(view: &View) -> (Vec<Step<'_>>, Sums) {
     for entry in entries {
         walk.take(entry);
     }
-    (walk.steps, walk.sums)
+    Told {
+        steps: walk.steps,
+        sums: walk.sums,
+        aside: walk.aside,
+    }
 }
 
 struct Walk<'a> {
@@ -110,6 +125,8 @@ struct Walk<'a> {
     /// The model that is asked, and the one that the trajectory names for all.
     model: Option<&'a str>,
     last_model: Option<&'a str>,
+    /// Settings, and replies that are no steps, which the next step says beside its own.
+    aside: Map<String, Value>,
     steps: Vec<Step<'a>>,
     sums: Sums,
 }
@@ -120,15 +137,19 @@ impl<'a> Walk<'a> {
             Event::Setup(setup) => {
                 self.prices = setup.policy.prices.as_ref();
                 self.model = Some(setup.wire.models.main.name.as_str());
+                self.aside.insert("setup".to_owned(), settings(setup));
                 let text = setup.wire.instructions.as_str();
                 let is_new = self.instructions.replace(text) != Some(text);
                 if !is_new || text.is_empty() {
                     return;
                 }
-                instructions(setup)
+                Step {
+                    extra: Some(ours(&json!({"entry": entry.id}))),
+                    ..instructions(setup)
+                }
             }
             Event::User(user) => said(entry.id, user),
-            Event::Response(response) => match self.answered(entry.id, response) {
+            Event::Response(response) => match self.answered(entry, response) {
                 Some(step) => step,
                 None => return,
             },
@@ -137,34 +158,45 @@ impl<'a> Walk<'a> {
                 let names = retract.overlays.iter().map(|overlay| format!("e{overlay}"));
                 let names: Vec<String> = names.collect();
                 let (text, origin) = (names.join(" "), retract.origin.word());
-                Step {
-                    message: Cow::Owned(format!("{text} taken back ({origin})")),
-                    extra: Some(ours(
-                        &json!({"entry": entry.id, "retract": retract.overlays}),
-                    )),
-                    ..Step::default()
-                }
+                let about = json!({
+                    "entry": entry.id,
+                    "origin": retract.origin,
+                    "retract": retract.overlays,
+                });
+                remark(format!("{text} taken back ({origin})"), &about)
             }
+            Event::Pin(pin) => remark(
+                format!("e{} is kept readable", pin.entry),
+                &json!({"entry": entry.id, "pin": pin.entry}),
+            ),
+            Event::Unpin(pin) => remark(
+                format!("e{} need not be kept readable any more", pin.entry),
+                &json!({"entry": entry.id, "unpin": pin.entry}),
+            ),
             Event::Run(_)
             | Event::Request(_)
             | Event::Started(_)
             | Event::Result(_)
-            | Event::Pin(_)
-            | Event::Unpin(_)
             | Event::Fault(_)
             | Event::Note(_)
             | Event::End(_)
             | Event::Unknown(_) => return,
         };
+        let mut extra = step.extra.unwrap_or_else(|| ours(&json!({})));
+        if let Some(Value::Object(fields)) = extra.get_mut("undertext") {
+            fields.extend(mem::take(&mut self.aside));
+        }
         self.steps.push(Step {
             timestamp: Some(entry.at.to_string()),
+            extra: Some(extra),
             ..step
         });
     }
 
     /// A reply of a round with the results of its calls. One that is a summary is no step: the
-    /// overlay says it.
-    fn answered(&mut self, id: EntryId, response: &'a Response) -> Option<Step<'a>> {
+    /// overlay says its text, and the next step what it used.
+    fn answered(&mut self, entry: &'a Entry, response: &'a Response) -> Option<Step<'a>> {
+        let id = entry.id;
         let cost = self.prices.zip(response.usage);
         let cost = cost.map(|(prices, usage)| meter::cost(usage, prices));
         let request = self.view.transcript().get(response.request);
@@ -175,12 +207,24 @@ impl<'a> Walk<'a> {
                 None
             }
         });
+        let mut about = json!({"entry": id, "request": response.request});
         match purpose {
-            Some(Purpose::Summary(_) | Purpose::Combine(_)) => {
+            Some(purpose @ (Purpose::Summary(_) | Purpose::Combine(_))) => {
                 self.sums.summaries.add(response, cost);
+                let reply = json!({
+                    "entry": id,
+                    "at": entry.at,
+                    "purpose": purpose,
+                    "response": response,
+                });
+                let replies = self.aside.entry("replies").or_insert_with(|| json!([]));
+                if let Value::Array(replies) = replies {
+                    replies.push(reply);
+                }
                 return None;
             }
-            Some(Purpose::Round | Purpose::Repair { .. }) | None => {}
+            Some(purpose @ Purpose::Repair { .. }) => about["purpose"] = json!(purpose),
+            Some(Purpose::Round) | None => {}
         }
         self.sums.steps.add(response, cost);
         let calls = response.calls.iter().enumerate();
@@ -188,11 +232,13 @@ impl<'a> Walk<'a> {
             .map(|(index, one)| (CallId::at(id, index), one))
             .collect();
         let results = calls.iter().filter_map(|(call, _)| {
-            let (_, result) = self.results.get(call)?;
-            let bytes = result.clipped.map(|clipped| clipped.bytes);
-            let mut more = json!({"status": result.status.word()});
-            if let (Some(bytes), Some(fields)) = (bytes, more.as_object_mut()) {
-                fields.insert("whole_bytes".to_owned(), bytes.into());
+            let (entry, result) = self.results.get(call)?;
+            let mut more = json!({"entry": entry, "status": result.status.word()});
+            if let Some(clipped) = result.clipped {
+                more["whole_bytes"] = clipped.bytes.into();
+            }
+            if !result.facts.is_empty() {
+                more["facts"] = json!(result.facts);
             }
             Some(Answer {
                 source_call_id: call.to_string(),
@@ -207,9 +253,11 @@ impl<'a> Walk<'a> {
             Ending::Filtered => Some("filtered"),
             Ending::Refused => Some("refused"),
         };
-        let mut about = json!({"entry": id});
-        if let (Some(ending), Some(fields)) = (ending, about.as_object_mut()) {
-            fields.insert("ending".to_owned(), ending.into());
+        if let Some(ending) = ending {
+            about["ending"] = ending.into();
+        }
+        if !is_plain(&response.reasoning) {
+            about["reasoning"] = json!(response.reasoning);
         }
         Some(Step {
             source: Source::Agent,
@@ -236,8 +284,39 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Whether reasoning is no more than the text of a step's reasoning says.
+fn is_plain(blocks: &[Reasoning]) -> bool {
+    match blocks {
+        [] => true,
+        [Reasoning::Text { field, .. }] => field == "reasoning_content",
+        _ => false,
+    }
+}
+
 fn ours(value: &Value) -> Value {
     json!({ "undertext": value })
+}
+
+/// The settings that requests depend on, besides the system text and the specs of the tools.
+fn settings(setup: &Setup) -> Value {
+    let tools = setup.wire.tools.iter();
+    let tools: Map<String, Value> = tools
+        .map(|tool| (tool.name.clone(), json!(tool.meta)))
+        .collect();
+    let mut about = json!({"models": setup.wire.models, "tools": tools});
+    if let Some(prices) = &setup.policy.prices {
+        about["prices"] = json!(prices);
+    }
+    about
+}
+
+/// Something that the runtime did, in words.
+fn remark(text: String, about: &Value) -> Step<'static> {
+    Step {
+        message: Cow::Owned(text),
+        extra: Some(ours(about)),
+        ..Step::default()
+    }
 }
 
 /// What a person said, or the runtime in their place.
@@ -257,42 +336,36 @@ fn said(id: EntryId, user: &User) -> Step<'_> {
         Speaker::Hook => "hook",
         Speaker::Runtime => "runtime",
     };
+    let mut about = json!({"entry": id, "origin": origin});
+    if !user.attachments.is_empty() {
+        let named = user.attachments.iter();
+        let named = named.map(|it| json!({"name": it.name, "media": it.media}));
+        about["attachments"] = named.collect();
+    }
     Step {
         source: Source::User,
         message,
-        extra: Some(ours(&json!({"entry": id, "origin": origin}))),
+        extra: Some(ours(&about)),
         ..Step::default()
     }
 }
 
 /// A summary as the step that put it in the place of what it covers; another overlay in words.
 fn covered(id: EntryId, overlay: &Overlay) -> Step<'_> {
-    let mut about = json!({
-        "entry": id,
-        "origin": overlay.origin,
-        "rule": overlay.rule,
-        "pass": overlay.pass,
-    });
-    let (name, covers) = match &overlay.layer {
-        Layer::Summary(summary) => ("span", json!(summary.span)),
-        layer @ (Layer::Stub(_) | Layer::Hide(_) | Layer::Show(_)) => ("layer", json!(layer)),
-    };
-    if let Some(fields) = about.as_object_mut() {
-        fields.insert(name.to_owned(), covers);
-    }
+    let mut about = json!(overlay);
+    about["entry"] = json!(id);
     let Layer::Summary(summary) = &overlay.layer else {
-        return Step {
-            message: Cow::Owned(laid(id, overlay)),
-            extra: Some(ours(&about)),
-            ..Step::default()
-        };
+        return remark(laid(id, overlay), &about);
     };
+    about["span"] = json!(summary.span);
+    // The message is the text.
+    if let Some(layer) = about["layer"].as_object_mut() {
+        layer.shift_remove("text");
+    }
     let mut management = json!({"type": "compaction", "boundary": "replace"});
-    if let Some(fields) = management.as_object_mut()
-        && overlay.size.before > 0
-    {
-        fields.insert("tokens_before".to_owned(), overlay.size.before.into());
-        fields.insert("tokens_after".to_owned(), overlay.size.after.into());
+    if overlay.size.before > 0 {
+        management["tokens_before"] = overlay.size.before.into();
+        management["tokens_after"] = overlay.size.after.into();
     }
     Step {
         message: Cow::Borrowed(&summary.text),

@@ -385,8 +385,18 @@ fn a_trajectory_holds_every_step() {
     let summary = steps
         .iter()
         .find(|step| step["extra"]["context_management"].is_object());
-    insta::assert_snapshot!(summary.unwrap()["extra"], @r#"
-    {"context_management":{"type":"compaction","boundary":"replace","tokens_before":10556,"tokens_after":5175},"undertext":{"entry":57,"origin":"tool","rule":"summary","pass":57,"span":[4,51]}}
+    let mut extra = summary.unwrap()["extra"].clone();
+    // The layer as it was laid, and the reply that it is of.
+    let layer = extra["undertext"]["layer"].take();
+    assert_eq!(
+        (&layer["span"], &layer["text"]),
+        (&json!([4, 51]), &Value::Null)
+    );
+    let reply = extra["undertext"]["replies"].take();
+    assert_eq!(reply[0]["purpose"]["kind"], "summary");
+    assert!(reply[0]["response"]["usage"]["input"].is_u64(), "{reply}");
+    insta::assert_snapshot!(extra, @r#"
+    {"context_management":{"type":"compaction","boundary":"replace","tokens_before":10556,"tokens_after":5175},"undertext":{"origin":"tool","rule":"summary","pass":57,"layer":null,"size":{"before":10556,"after":5175},"reason":"the model asked, focus: the failing test `sh tests/run.sh`, the suspects `lib/voucher.awk`, `lib/main.awk`, `bin/find-article`, `bin/till` and the repairs to try next","entry":57,"span":[4,51],"replies":null}}
     "#);
     let read = ok(
         &place,

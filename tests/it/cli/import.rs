@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::{Place, ran_id};
+use crate::cli::{Place, ended, ran_id};
 use crate::corpus::excerpts;
 
 /// A directory with two recordings, another file and a broken line.
@@ -71,14 +71,16 @@ fn recordings_become_runs_once() {
 
     For more information, try '--help'.
     $ odd.jsonl old/notes.txt none.jsonl -> 2
-    undertext: odd.jsonl is of no known agent: its first object has the members b; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
-    undertext: notes.txt is of no known agent: it is neither JSON nor a chat history of aider; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
+    undertext: odd.jsonl is of no known agent: its first object has the members b
+    undertext: notes.txt is of no known agent: it is neither JSON nor a chat history of aider
     undertext: cannot read none.jsonl: No such file or directory (os error 2)
+    known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     $ . -> 0
     run RUN holds codex.jsonl already; --again imports it once more
     run RUN holds pi.jsonl already; --again imports it once more
     $ empty -> 2
-    undertext: no recording of a known agent in empty; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
+    undertext: no recording of a known agent in empty
+    known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     ");
 
     let runs = place.transcripts();
@@ -184,4 +186,52 @@ fn a_pipe_is_a_file_and_a_run_kept_elsewhere_is_named_by_its_path() {
     let shown = said.lines().last().unwrap().split_once("undertext show ");
     let path = shown.unwrap().1.trim_matches('\'');
     assert_eq!(place.run(&["show", path]).code, 0);
+}
+
+/// What the process knows to be secret is in no file, whatever held it and wherever it was cut.
+#[test]
+fn no_known_value_is_imported() {
+    let place = Place::new();
+    let secret = "hunter2-and-a-good-deal-more";
+    // Longer than a line: the whole text is kept beside the transcript.
+    let long = format!("{}{secret}\n", "half a line\n".repeat(80_000));
+    let line = |role: &str, text: &str| {
+        let message = json!({"role": role, "stopReason": "stop", "content": text});
+        json!({"type": "message", "timestamp": "2026-01-01T00:00:00Z", "message": message})
+    };
+    let recording = [
+        json!({"type": "session", "id": secret, "cwd": format!("/w/{secret}")}),
+        line("user", &long),
+        line("assistant", &format!("The password is {secret}.")),
+    ];
+    let recording: Vec<String> = recording.iter().map(Value::to_string).collect();
+    fs::write(place.path("home/w/pi.jsonl"), recording.join("\n")).unwrap();
+    let mut command = place.command(&["import", "pi.jsonl", "--name", secret]);
+    let ran = ended(command.env("MY_PASSWORD", secret).spawn().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+
+    let mut files = place.transcripts();
+    let blobs = fs::read_dir(files[0].with_extension("blobs")).unwrap();
+    files.extend(blobs.map(|blob| blob.unwrap().path()));
+    assert_eq!(files.len(), 2);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("hunter2"), "{}", file.display());
+        assert!(text.contains("[secret]"), "{}", file.display());
+    }
+}
+
+/// The same is not imported from what another command prints.
+#[test]
+fn messages_that_are_nobodys_are_refused() {
+    let place = Place::new();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
+    let printed = place.run(&["print", golden, "--view", "compacted", "--json"]);
+    fs::write(place.path("home/w/view.jsonl"), printed.out).unwrap();
+    let ran = place.run(&["import", "view.jsonl"]);
+    insta::assert_snapshot!(ran.err, @"
+    undertext: view.jsonl is of no known agent: it holds a message a line, and does not say whose
+    known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
+    ");
+    assert_eq!((ran.code, place.transcripts().len()), (2, 0));
 }

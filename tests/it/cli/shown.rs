@@ -151,7 +151,7 @@ fn what_a_recording_does_not_say_is_not_made_up() {
         .unwrap()
         .replace(&text, "AGO");
     insta::assert_snapshot!(text, @"
-      began       2024-05-21T15:09:52.000Z, AGO, by aider 0.35.1-dev; entries have no times of their own, so this may be when it was imported
+      began       2024-05-21T15:09:52.000Z, AGO, by aider 0.35.1-dev; entries have no times of their own; a recording without any is dated by its file
       work        1 turn, 2 rounds, 2 requests, 0 calls
       estimate    off by 100 % of what the provider counted (worst 100 %, 2 rounds; chars/4 × 4.00); the recording may not hold all that was sent
       notes       e2: Aider v0.35.1-dev

@@ -21,6 +21,7 @@ use undertext::setup::Policy;
 use undertext::view::Sizes;
 
 use self::recording::Recording;
+use crate::exported::comes_back;
 use crate::{scene, simulated};
 
 /// The window in which recordings are played, and the smaller one for excerpts.
@@ -88,6 +89,7 @@ fn check_run(recording: &Recording, window: u64) {
     let name = &recording.name;
     let (storage, recorder) = play::play(&recording, window);
     let entries = scene::entries(&storage);
+    comes_back(name, &entries);
     let most = Sizes::new(&scene::model(window), &Policy::default(), 0, 1000).fits;
     if let Err(broken) = simulated::keeps_the_laws(&entries, most) {
         panic!("{name}: {broken}");
