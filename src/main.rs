@@ -5,7 +5,6 @@ mod cli;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use undertext::secret::Masks;
 
 use crate::cli::exit::{Exit, Failure};
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(visible::panicked));
     let process = Process::this();
     let mut term = process.term();
-    let cli = match Cli::try_parse() {
+    let cli = match cli::help::parse(term.width()) {
         Ok(cli) => cli,
         Err(error) => {
             // Help is an error to the parser; nothing can be said where nobody listens.

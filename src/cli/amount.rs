@@ -9,6 +9,14 @@ pub(crate) fn of(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
+/// `1 entry`, `2 entries`.
+pub(crate) fn entries(number: u64) -> String {
+    match number {
+        1 => "1 entry".to_owned(),
+        more => format!("{} entries", count(more)),
+    }
+}
+
 /// A length of time: `300 ms`, `2.1 s`, `5m 03s`, `2h 05m`.
 pub(crate) fn time(ms: u64) -> String {
     let seconds = ms / 1_000;
@@ -57,6 +65,7 @@ mod tests {
             assert_eq!(count(number), text);
         }
         assert_eq!([of(1, "call"), of(0, "call")], ["1 call", "0 calls"]);
+        assert_eq!([entries(1), entries(1_200)], ["1 entry", "1,200 entries"]);
         for (ms, text) in [
             (300, "300 ms"),
             (2_149, "2.1 s"),

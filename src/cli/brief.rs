@@ -5,14 +5,15 @@ use std::fmt::Write as _;
 use undertext::exchange::Clipped;
 use undertext::export;
 use undertext::id::EntryId;
-use undertext::overlay::Overlay;
+use undertext::overlay::{Layer, Overlay};
 use undertext::setup::Setup;
 use undertext::transcript::{Check, Fault, Hook, Note, Speaker, User};
 use undertext::view::Sizes;
+use undertext::words;
 
 use crate::cli::amount;
 
-/// `micro e210: 12,310 → 8,000 tokens, 7 results (12310 of 10000 tokens)`
+/// `micro e210: 12,310 → 8,000 tokens, 7 results (12,310 of 10,000 tokens)`
 pub(crate) fn overlay(id: EntryId, laid: &Overlay) -> String {
     let mut text = format!(
         "{} e{id}: {} → {} tokens, {}",
@@ -22,9 +23,20 @@ pub(crate) fn overlay(id: EntryId, laid: &Overlay) -> String {
         export::covers(&laid.layer)
     );
     if !laid.reason.is_empty() {
-        write!(text, " ({})", laid.reason.replace('\n', " ")).ok();
+        let reason = laid.reason.replace('\n', " ");
+        write!(text, " ({})", words::figures(&reason)).ok();
     }
     text
+}
+
+/// The kind of a layer, as it is recorded.
+pub(crate) fn kind(layer: &Layer) -> &'static str {
+    match layer {
+        Layer::Stub(_) => "stub",
+        Layer::Hide(_) => "hide",
+        Layer::Summary(_) => "summary",
+        Layer::Show(_) => "show",
+    }
 }
 
 /// `fault e11: rate 429, asked again in 2.0 s: slow down`
@@ -57,7 +69,9 @@ pub(crate) fn note(note: &Note) -> String {
             amount::of(torn.bytes, "byte")
         ),
         Note::Damage { text } => format!("damage accepted: {text}"),
-        Note::SummaryFailed { request, why } => format!("no summary from e{request}: {why}"),
+        Note::SummaryFailed { request, why } => {
+            format!("no summary from e{request}: {}", words::figures(why))
+        }
         Note::Hook(said) => hook(said),
         Note::Check(check) => checked(check),
     }
@@ -139,6 +153,17 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     format!("{}…", head.trim_end())
 }
 
+/// The same, cut between words where that leaves more than half of the room.
+pub(crate) fn cut_between(text: &str, chars: usize) -> String {
+    let text = first_line(text, chars);
+    match text.strip_suffix('…').and_then(|cut| cut.rsplit_once(' ')) {
+        Some((whole, _)) if text.chars().count() == chars && whole.len() > chars / 2 => {
+            format!("{}…", whole.trim_end_matches([',', ' ']))
+        }
+        Some(_) | None => text,
+    }
+}
+
 /// The number of tokens above which the context is compacted.
 pub(crate) fn trigger(setup: &Setup) -> u64 {
     // What instructions take and what was learned have no part in it.
@@ -147,7 +172,7 @@ pub(crate) fn trigger(setup: &Setup) -> u64 {
 
 /// `12,310 tokens, 8 % of 150,000`
 pub(crate) fn fill(tokens: u64, trigger: Option<u64>) -> String {
-    let text = format!("{} tokens", amount::count(tokens));
+    let text = amount::of(tokens, "token");
     match trigger.filter(|trigger| *trigger > 0) {
         Some(trigger) => {
             let percent = tokens.saturating_mul(100) / trigger;
@@ -172,6 +197,14 @@ mod tests {
         ] {
             assert_eq!(first_line(text, chars), shown);
         }
+        for (text, chars, shown) in [
+            ("one two three", 13, "one two three"),
+            ("one two three", 12, "one two…"),
+            ("one, twothreefour", 9, "one, two…"),
+            ("one two\nthree", 20, "one two…"),
+        ] {
+            assert_eq!(cut_between(text, chars), shown);
+        }
     }
 
     #[test]
@@ -179,7 +212,7 @@ mod tests {
         for (json, text) in [
             (
                 r#"{"origin":"micro","rule":"micro","pass":8,"layer":{"kind":"stub","form":"previous","results":["5.1","5.2"]},"size":{"before":12310,"after":8000},"reason":"12310 of 10000 tokens"}"#,
-                "micro e8: 12,310 → 8,000 tokens, 2 results (12310 of 10000 tokens)",
+                "micro e8: 12,310 → 8,000 tokens, 2 results (12,310 of 10,000 tokens)",
             ),
             (
                 r#"{"origin":"auto","rule":"r","pass":8,"layer":{"kind":"hide","calls":["5.1"],"reasoning":[5,7]},"size":{"before":2,"after":1}}"#,

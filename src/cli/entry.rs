@@ -11,6 +11,7 @@ use undertext::setup::{Api, Setup};
 use undertext::transcript::{
     End, Entry, Event, Fault, Note, Purpose, Request, Speaker, Totals, User,
 };
+use undertext::words;
 
 use crate::cli::amount;
 use crate::cli::brief;
@@ -263,7 +264,8 @@ fn overlay(laid: &Overlay) -> (String, Vec<String>) {
         amount::count(laid.size.before),
         amount::count(laid.size.after)
     );
-    let reason = (!laid.reason.is_empty()).then(|| format!("because: {}", laid.reason));
+    let reason =
+        (!laid.reason.is_empty()).then(|| format!("because: {}", words::figures(&laid.reason)));
     (head, reason.into_iter().chain(text).collect())
 }
 

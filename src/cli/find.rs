@@ -1,11 +1,14 @@
 //! Finding the run that a command is about, and reading it, damaged or not.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use undertext::config::{self, Sections};
 use undertext::record::runs::{self, FindError, Loaded, Scanned};
-use undertext::transcript::jsonl::Damage;
+use undertext::transcript::jsonl::{Damage, LINE_WRITTEN};
 use undertext::transcript::{FORMAT, Torn};
 
 use crate::cli::exit::{Exit, Failure};
@@ -21,6 +24,18 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// What it says.
     pub(crate) loaded: Loaded,
+}
+
+impl Found {
+    /// What a command ends with that writes what there is of the run somewhere else: of a damaged one, or
+    /// one of a newer format, that may not be all.
+    pub(crate) fn copied(&self) -> Exit {
+        if self.loaded.damage.is_empty() && self.loaded.newer().is_none() {
+            Exit::Done
+        } else {
+            Exit::Transcript
+        }
+    }
 }
 
 /// The directory of the transcripts.
@@ -108,7 +123,8 @@ impl<'a> State<'a> {
 /// Says what is wrong with a transcript. One without an entry is none.
 fn warn(path: &Path, state: &State<'_>, term: &mut Term) -> Result<(), Failure> {
     if state.is_empty {
-        let text = format!("{} holds no run", path.display());
+        let why = no_run(path)?;
+        let text = format!("{} holds no run: {why}", path.display());
         return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
     }
     for text in state.warnings(path) {
@@ -120,6 +136,30 @@ fn warn(path: &Path, state: &State<'_>, term: &mut Term) -> Result<(), Failure> 
 /// What whoever looks at a transcript is warned of.
 pub(crate) fn warnings(path: &Path, loaded: &Loaded) -> Vec<String> {
     State::of(loaded).warnings(path)
+}
+
+/// Why a file in which no entry could be read is no transcript, by its first line.
+fn no_run(path: &Path) -> io::Result<String> {
+    let mut line = Vec::new();
+    let file = BufReader::new(File::open(path)?.take(LINE_WRITTEN as u64));
+    for next in file.split(b'\n') {
+        line = next?;
+        if !line.trim_ascii().is_empty() {
+            break;
+        }
+    }
+    let json = serde_json::from_slice::<Value>(&line);
+    let what = match &json {
+        _ if line.trim_ascii().is_empty() => return Ok("it is empty".to_owned()),
+        Ok(Value::Object(_)) => "an object, but no entry of a transcript",
+        Ok(Value::Array(_)) => "a JSON list, no entry of a transcript",
+        Ok(_) => "a JSON value, no entry of a transcript",
+        Err(error) if error.is_eof() => "JSON that is cut off",
+        Err(_) => "no JSON",
+    };
+    Ok(format!(
+        "its first line is {what}; what other agents recorded is read by `undertext import`"
+    ))
 }
 
 /// Where a transcript is damaged, in a line: the first places, and how many more there are.
@@ -143,11 +183,11 @@ pub(crate) fn path(text: &str, dir: &Path, process: &Process) -> Result<PathBuf,
     let Some(workspace) = current.and_then(|current| current.canonicalize().ok()) else {
         return Err(Failure::usage("the current directory is gone; name a run"));
     };
-    newest(dir, &workspace)
+    newest(dir, &workspace, process)
 }
 
 /// The transcript of the newest run of a workspace.
-pub(crate) fn newest(dir: &Path, workspace: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn newest(dir: &Path, workspace: &Path, process: &Process) -> Result<PathBuf, Failure> {
     if let Some(run) = runs::newest(dir, &workspace.to_string_lossy())? {
         return Ok(run.path);
     }
@@ -159,7 +199,7 @@ pub(crate) fn newest(dir: &Path, workspace: &Path) -> Result<PathBuf, Failure> {
         let of = of.map_or_else(String::new, |of| format!(", of {of}"));
         let name = newest.id.short();
         write!(text, "; the newest run there is {name}{of}: name it").ok();
-        write!(text, ", as in `undertext show {name}`").ok();
+        write!(text, ", as in `{}`", process.naming(&name)).ok();
     }
     text += "; `undertext list` shows all runs";
     Err(Failure::usage(text))

@@ -5,12 +5,12 @@ use std::io::BufReader;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use undertext::id::RunId;
-use undertext::record::Clock;
+use undertext::id::{EntryId, RunId};
 use undertext::record::runs::{self, RunFile};
+use undertext::record::{Clock, newer_format};
 use undertext::transcript::jsonl::{Item, Reader};
 use undertext::transcript::turn::Rounds;
-use undertext::transcript::{At, Event, FORMAT, Speaker, Work};
+use undertext::transcript::{At, Event, Speaker, Work};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
@@ -18,6 +18,12 @@ use crate::cli::{ListArgs, Process, amount, brief, find};
 
 /// The longest beginning of a task that is shown where no terminal says, in characters.
 const TASK_CHARS: usize = 60;
+
+/// With less room than this behind the facts, in characters, no workspace is shown.
+const ROOM: usize = 40;
+
+/// The least of a task that is shown behind a name, in characters.
+const LEAST: usize = 12;
 
 /// What is told of a run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -30,8 +36,12 @@ pub(crate) struct Glance {
     workspace: String,
     turns: usize,
     rounds: usize,
-    /// The reason of its end; `open` if nothing says that it ended.
+    /// The reason of its end. Of a run without one: `running` if a process is at work on it, `recording`
+    /// if another agent recorded it, else `open`. `unreadable` if the file cannot be read.
     state: &'static str,
+    /// Its format, if it is newer than this version knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newer: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     damaged: bool,
     task: String,
@@ -60,32 +70,41 @@ pub(crate) fn list(args: &ListArgs, process: &Process, term: &mut Term) -> Resul
 fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
     let ago = amount::ago(now.ms_since(glance.began));
     let rounds = amount::of(glance.rounds as u64, "round");
-    let state = match (glance.damaged, glance.state) {
-        (true, state) => format!("{state}, damaged"),
-        (false, state) => state.to_owned(),
-    };
+    let mut state = glance.state.to_owned();
+    if glance.damaged {
+        state += ", damaged";
+    }
+    if glance.newer.is_some() {
+        state += ", newer format";
+    }
     let name = glance.run.short();
     let facts = format!("  {ago:9}  {rounds:>10}  {state:11}  ");
     let room = term
         .width()
         .map(|width| width.saturating_sub(name.chars().count() + facts.chars().count() + 2));
+    // Where there is little room, what was to be done says more than where.
     let workspace = match room {
-        Some(room) => tail(&glance.workspace, room / 2),
-        None => glance.workspace.clone(),
+        Some(..ROOM) => String::new(),
+        Some(room) => tail(&glance.workspace, room / 2) + "  ",
+        None => glance.workspace.clone() + "  ",
     };
     let left = room.map_or(TASK_CHARS, |room| {
-        room.saturating_sub(workspace.chars().count())
+        (room + 2).saturating_sub(workspace.chars().count())
     });
     let called = glance.name.as_deref().map_or_else(String::new, |called| {
-        brief::first_line(called, left / 2) + "  "
+        brief::cut_between(called, left / 2) + "  "
     });
     let left = left.saturating_sub(called.chars().count());
+    let task = match left {
+        ..LEAST if !called.is_empty() => String::new(),
+        _ => brief::cut_between(&glance.task, left),
+    };
     term.print(&[
         (Look::Strong, name),
         (Look::Plain, facts),
-        (Look::Faint, format!("{workspace}  ")),
+        (Look::Faint, workspace),
         (Look::Strong, called),
-        (Look::Plain, brief::first_line(&glance.task, left)),
+        (Look::Plain, task),
     ])?;
     Ok(())
 }
@@ -111,6 +130,7 @@ fn glance(file: &RunFile) -> Glance {
         turns: 0,
         rounds: 0,
         state: "open",
+        newer: None,
         damaged: false,
         task: String::new(),
     };
@@ -136,13 +156,16 @@ fn glance(file: &RunFile) -> Glance {
         };
         rounds.take(&entry);
         work.take(&entry);
+        if entry.id == EntryId::FIRST {
+            glance.newer = newer_format(&entry.event);
+        }
         match entry.event {
             Event::Run(run) => {
                 glance.began = entry.at;
                 glance.workspace = run.workspace;
                 glance.name = run.name;
-                if run.format > FORMAT {
-                    glance.state = "newer";
+                if run.imported.is_some() {
+                    glance.state = "recording";
                 }
             }
             Event::User(user) if user.origin == Speaker::Task => glance.task = user.text,
@@ -166,6 +189,8 @@ fn glance(file: &RunFile) -> Glance {
     glance.rounds = rounds.all().len();
     if let Some(reason) = work.ended() {
         glance.state = reason.word();
+    } else if runs::is_at_work(&file.path) {
+        glance.state = "running";
     }
     glance
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use undertext::explain::{Fetched, Life, Remedy, Stretch, Subject, Way};
+use undertext::explain::{Fetched, Holds, How, Life, Remedy, Stretch, Subject, Way};
 use undertext::id::EntryId;
 use undertext::overlay::{Carry, Layer, Summary};
 use undertext::transcript::{Entry, Event};
@@ -12,7 +12,7 @@ use undertext::view::{As, View};
 use crate::cli::searched::Match;
 use crate::cli::term::{Look, Term};
 use crate::cli::why::Lived;
-use crate::cli::{amount, brief, entry, named, requests, wrap};
+use crate::cli::{amount, brief, entry, laid, named, requests, wrap};
 
 /// The lines of a summary's text that are shown.
 const LINES: usize = 12;
@@ -34,6 +34,7 @@ pub(crate) fn of(view: &View, life: Life, matched: Option<Match>) -> Lived {
         what,
         chars,
         matched,
+        overlay: laid::overlaid(view, &life),
         life,
     }
 }
@@ -112,14 +113,9 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
         .unwrap_or(0)
         .max(8);
     for (range, stretch) in ranges.iter().zip(&life.stretches) {
-        let holds = holds && matches!(life.subject, Subject::Entry(_));
-        let how = if holds {
-            in_force(stretch.reads)
-        } else {
-            how(stretch)
-        };
+        let how = how(stretch);
         let mut details = details(view, stretch, lived.matched.as_ref());
-        if holds && stretch.reads == As::Absent {
+        if stretch.reads == How::Holds(Holds::NoMore) {
             let by = named::retracted(view, id);
             details.extend(by.map(|by| format!("taken back by e{by}")));
         }
@@ -193,19 +189,12 @@ fn range(stretch: &Stretch) -> String {
 }
 
 fn how(stretch: &Stretch) -> &'static str {
-    if stretch.parts.is_empty() {
-        named::reads(stretch.reads)
-    } else {
-        "in part"
-    }
-}
-
-/// Whether an overlay or settings held.
-fn in_force(reads: As) -> &'static str {
-    match reads {
-        As::Full => "in force",
-        As::Summarised(_) => "replaced",
-        As::Stub(_) | As::Hidden(_) | As::Corrected(_) | As::Open | As::Absent => "no more",
+    match stretch.reads {
+        How::Reads(_) if !stretch.parts.is_empty() => "in part",
+        How::Reads(reads) => named::reads(reads),
+        How::Holds(Holds::InForce) => "in force",
+        How::Holds(Holds::Replaced(_)) => "replaced",
+        How::Holds(Holds::NoMore) => "no more",
     }
 }
 
@@ -227,7 +216,7 @@ fn details(view: &View, stretch: &Stretch, matched: Option<&Match>) -> Vec<Strin
         }
         lines.push(line);
     }
-    if let As::Corrected(by) = stretch.reads {
+    if let How::Reads(As::Corrected(by)) = stretch.reads {
         lines.push(format!("e{by} reads in its place"));
     }
     if let Some(by) = stretch.lifted {

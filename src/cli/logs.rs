@@ -26,7 +26,7 @@ pub(crate) struct LogArgs {
     /// Say nothing but errors and the answer
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say what the program does, on standard error; -vv says more
+    /// Tell each round and call in a line, on standard error; -vv adds the log of the program
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Write what the program does into this file, behind what is there
@@ -38,8 +38,7 @@ impl LogArgs {
     /// Says from now on what was asked for, behind these masks.
     pub(crate) fn begin(&self, process: &Process, masks: &Masks) -> Result<(), Failure> {
         let level = match self.verbose {
-            0 => LevelFilter::OFF,
-            1 => LevelFilter::INFO,
+            0 | 1 => LevelFilter::OFF,
             2.. => LevelFilter::DEBUG,
         };
         let ours = |level| Targets::new().with_target("undertext", level);

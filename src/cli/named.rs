@@ -9,6 +9,7 @@ use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Layer, Origin, Overlay};
 use undertext::transcript::{Event, Note, Speaker};
 use undertext::view::{As, Change, Content, Source, View};
+use undertext::words;
 
 use crate::cli::{amount, brief, entry};
 
@@ -149,7 +150,7 @@ pub(crate) fn why(view: &View, id: EntryId, laid: &Overlay) -> String {
     let mut parts = Vec::new();
     if !laid.reason.is_empty() {
         let reason = laid.reason.replace('\n', " ");
-        parts.push(brief::cut(&figures(&reason), REASON));
+        parts.push(brief::cut(&words::figures(&reason), REASON));
     } else if laid.rule != laid.origin.word() && !laid.rule.is_empty() {
         parts.push(laid.rule.clone());
     }
@@ -166,22 +167,6 @@ pub(crate) fn why(view: &View, id: EntryId, laid: &Overlay) -> String {
 fn keep_recent(view: &View, id: EntryId) -> Option<u32> {
     let setup = view.setup_at(id)?;
     Some(setup.policy.compaction.micro.keep_recent)
-}
-
-/// The figures at the beginning of a reason, as people read them: `12310 of 10000 tokens`.
-fn figures(reason: &str) -> String {
-    let grouped = |word: &str| {
-        let number = word.parse().ok().filter(|_| !word.starts_with('+'));
-        number.map(amount::count)
-    };
-    let mut words = reason.splitn(4, ' ');
-    if let (Some(before), Some("of"), Some(all), Some(rest)) =
-        (words.next(), words.next(), words.next(), words.next())
-        && let (Some(before), Some(all)) = (grouped(before), grouped(all))
-    {
-        return format!("{before} of {all} {rest}");
-    }
-    reason.to_owned()
 }
 
 /// How something reads, in a word or two.
@@ -238,26 +223,4 @@ pub(crate) fn retracted(view: &View, overlay: EntryId) -> Option<EntryId> {
         matches!(&entry.event, Event::Retract(retract) if retract.overlays.contains(&overlay))
     });
     retracts.next().map(|entry| entry.id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_shown_for_people() {
-        for (reason, shown) in [
-            ("12310 of 10000 tokens", "12,310 of 10,000 tokens"),
-            (
-                "151200 of 150000 tokens (chars/4)",
-                "151,200 of 150,000 tokens (chars/4)",
-            ),
-            ("the model asked", "the model asked"),
-            ("5000 of what", "5000 of what"),
-            ("+5000 of 6000 x", "+5000 of 6000 x"),
-            ("", ""),
-        ] {
-            assert_eq!(figures(reason), shown);
-        }
-    }
 }

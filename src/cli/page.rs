@@ -68,11 +68,7 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
     if let Some(listen) = args.serve {
         return serve::serve(listen, &found.path, args.json, term);
     }
-    let exit = if found.loaded.damage.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Transcript
-    };
+    let exit = found.copied();
     let entries = found.loaded.view.transcript().entries();
     let mut data = Data::behind(term.masks().clone());
     for entry in entries {
@@ -109,10 +105,7 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
         term.print_json(&serde_json::to_string(&written).map_err(io::Error::from)?)?;
         return Ok(exit);
     }
-    let entries = match written.entries {
-        1 => "1 entry".to_owned(),
-        more => format!("{} entries", amount::count(more)),
-    };
+    let entries = amount::entries(written.entries);
     term.print(&[
         (Look::Strong, written.page.clone()),
         (

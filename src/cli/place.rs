@@ -51,9 +51,9 @@ impl Place {
     /// Says that it points at nothing here.
     fn nothing(&self, view: &View) -> Failure {
         Failure::usage(format!(
-            "{} points at nothing: the run has {} entries, {}, {}",
+            "{} points at nothing: the run has {}, {}, {}",
             self.typed,
-            amount::count(view.transcript().entries().len() as u64),
+            amount::entries(view.transcript().entries().len() as u64),
             amount::of(view.rounds().all().len() as u64, "round"),
             amount::of(view.rounds().turns().len() as u64, "turn")
         ))

@@ -12,6 +12,7 @@ use undertext::config::Environment;
 use undertext::secret::{Known, Masks};
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::find::LAST;
 use crate::cli::term::{Term, Terminals};
 
 /// What a command may know of the process it runs in.
@@ -21,6 +22,8 @@ pub(crate) struct Process {
     pub(crate) environment: Environment,
     /// The working directory.
     pub(crate) directory: io::Result<PathBuf>,
+    /// What was typed behind the program's name.
+    pub(crate) typed: Vec<String>,
 }
 
 impl Process {
@@ -36,6 +39,21 @@ impl Process {
                 .map(|(name, value)| (text(name), text(value)))
                 .collect(),
             directory: std::env::current_dir(),
+            typed: std::env::args_os().skip(1).map(text).collect(),
+        }
+    }
+
+    /// The command that was typed, with this run named: `undertext why 7c31d0f2 …`.
+    pub(crate) fn naming(&self, run: &str) -> String {
+        let mut words = self.typed.iter().filter(|word| !word.starts_with('-'));
+        match words.next().map_or("show", String::as_str) {
+            "run" => format!("undertext run --resume {run}"),
+            command => {
+                let more = words.any(|word| word != LAST)
+                    || self.typed.iter().any(|it| it.starts_with('-'));
+                let more = if more { " …" } else { "" };
+                format!("undertext {command} {run}{more}")
+            }
         }
     }
 
@@ -114,4 +132,34 @@ fn unable(error: io::Error) -> Failure {
 fn columns(stream: &impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_in_the_command_that_was_typed() {
+        for (typed, proposed) in [
+            (&["show"][..], "undertext show 7c31d0f2"),
+            (&["replay", "last"], "undertext replay 7c31d0f2"),
+            (&["why", "e9"], "undertext why 7c31d0f2 …"),
+            (
+                &["--unmasked", "print", "--json"],
+                "undertext print 7c31d0f2 …",
+            ),
+            (
+                &["run", "--continue", "go on"],
+                "undertext run --resume 7c31d0f2",
+            ),
+            (&[], "undertext show 7c31d0f2"),
+        ] {
+            let process = Process {
+                environment: Environment::default(),
+                directory: Ok(PathBuf::new()),
+                typed: typed.iter().map(|word| (*word).to_owned()).collect(),
+            };
+            assert_eq!(process.naming("7c31d0f2"), proposed);
+        }
+    }
 }

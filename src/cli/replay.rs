@@ -16,7 +16,9 @@ use undertext::view::View;
 use crate::cli::differs::{self, Differs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
+use crate::cli::requests::Settings;
 use crate::cli::term::{Look, Term};
+use crate::cli::unread::{Unread, unread};
 use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent, wrap};
 
 /// Replays a run.
@@ -56,6 +58,7 @@ pub(crate) fn replay(
     let entries = view.transcript().entries();
     let mut replay = Replay::new(entries.iter().cloned());
     let mut count = Count::default();
+    let mut other = None;
     for entry in entries {
         let is_request = matches!(entry.event, Event::Request(_));
         let rebuilt = if is_request { replay.next() } else { None };
@@ -71,7 +74,10 @@ pub(crate) fn replay(
                 }
             }
             (false, false) => {
-                if let Some((line, indent)) = line(view, entry, rebuilt.as_ref()) {
+                let wrong = rebuilt
+                    .as_ref()
+                    .and_then(|rebuilt| news(&mut other, rebuilt));
+                if let Some((line, indent)) = line(view, entry, wrong) {
                     wrap::print(&line, indent, term)?;
                 }
             }
@@ -123,6 +129,16 @@ fn difference(rebuilt: &Rebuilt) -> Option<String> {
     }
 }
 
+/// Why a request is not as it was sent, said once of those in a row that another renderer made.
+fn news(other: &mut Option<u32>, rebuilt: &Rebuilt) -> Option<String> {
+    let renderer = match rebuilt.outcome {
+        Outcome::Renderer(renderer) => Some(renderer),
+        Outcome::Equal | Outcome::Differs(_) | Outcome::Missing => None,
+    };
+    let told = std::mem::replace(other, renderer);
+    difference(rebuilt).filter(|_| renderer.is_none() || told != renderer)
+}
+
 fn finish(
     count: Count,
     found: &Found,
@@ -152,6 +168,7 @@ fn finish(
             differs: differs.flatten(),
             damage: loaded.damage.iter().map(ToString::to_string).collect(),
             torn: loaded.torn,
+            unread: unread(&loaded.view),
         };
         term.print_json(&serde_json::to_string(&last).map_err(io::Error::from)?)?;
         return Ok(exit);
@@ -175,6 +192,10 @@ fn finish(
         )
         .ok();
     }
+    let unread = unread(&loaded.view);
+    if let Some(unread) = &unread {
+        write!(text, "; {}", unread.text()).ok();
+    }
     let look = if verdict == Exit::Done {
         Look::Strong
     } else {
@@ -191,11 +212,10 @@ fn finish(
 type Line = (Vec<(Look, String)>, usize);
 
 /// A request, or what changed how the next one reads, in one line.
-fn line(view: &View, entry: &Entry, rebuilt: Option<&Rebuilt>) -> Option<Line> {
+fn line(view: &View, entry: &Entry, wrong: Option<String>) -> Option<Line> {
     let aside = |text: String| Some((vec![(Look::Faint, format!("      {text}"))], 8));
     match &entry.event {
         Event::Request(request) => {
-            let wrong = rebuilt.and_then(difference);
             let (name, what) = purpose(request);
             let mut line = vec![
                 (Look::Strong, format!("{name:<6}")),
@@ -331,9 +351,14 @@ pub(crate) enum Told {
         /// The remains of a last line that was never finished.
         #[serde(skip_serializing_if = "Option::is_none")]
         torn: Option<Torn>,
+        /// Entries that this version does not understand.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unread: Option<Unread>,
     },
     /// With `--diff`: what is different between two requests.
     Diff(Comparison),
+    /// With `--blame`: the settings, which stand before all messages.
+    Setup(Settings),
     /// With `--blame`: a message of the request, and where it comes from.
     Message(Blamed),
     /// What changed how the next request reads.

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use undertext::agent::Progress;
 use undertext::compaction::notice::Notice;
@@ -15,8 +16,12 @@ use undertext::secret::{Masks, Pieces};
 use undertext::transcript::{Entry, Event, Note, Purpose, jsonl};
 
 use crate::cli::output::{Piece, Told};
+use crate::cli::story::Story;
 use crate::cli::term::{Look, Term};
 use crate::cli::{amount, brief, notice};
+
+/// The widest line of the story, in characters.
+const WIDTH: usize = 100;
 
 /// What people are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub(crate) struct Report<'a> {
     text: Pieces,
     thoughts: Pieces,
     asked: EntryId,
+    /// Tells each round and call, if people are told all.
+    story: Option<Story>,
 }
 
 impl<'a> Report<'a> {
@@ -62,12 +69,16 @@ impl<'a> Report<'a> {
     pub(crate) fn new(term: &'a mut Term, json: bool, live: bool, recorder: &Recorder) -> Self {
         let clock = recorder.clock().clone();
         let view = recorder.view();
+        let people = match (live, term.is_live()) {
+            (true, true) => People::Live,
+            (true, false) => People::Lines,
+            (false, _) => People::All,
+        };
+        let width = term.columns().map_or(WIDTH, |columns| columns.min(WIDTH));
+        let story = || Story::new(view.clone(), width, term.masks().clone(), "[calls nothing]");
         Self {
-            people: match (live, term.is_live()) {
-                (true, true) => People::Live,
-                (true, false) => People::Lines,
-                (false, _) => People::All,
-            },
+            story: (people == People::All).then(story),
+            people,
             since: clock.stopwatch(),
             clock,
             task_chars: 0,
@@ -118,13 +129,14 @@ impl<'a> Report<'a> {
     }
 
     /// Shows an entry.
-    pub(crate) fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+    pub(crate) fn entry(&mut self, entry: &Arc<Entry>) -> io::Result<()> {
         self.pieces_end()?;
         if self.json {
             let line = jsonl::encode(entry).map_err(io::Error::other)?;
             let line = String::from_utf8_lossy(&line);
             self.term.print_json(line.trim_end())?;
         }
+        self.tell(entry);
         match &entry.event {
             Event::Setup(setup) => {
                 self.trigger = Some(brief::trigger(setup));
@@ -186,6 +198,19 @@ impl<'a> Report<'a> {
         }
         self.tick();
         Ok(())
+    }
+
+    /// Tells of a round and of its calls, a line each; of all else there are words of its own.
+    fn tell(&mut self, entry: &Arc<Entry>) {
+        let Some(story) = &mut self.story else {
+            return;
+        };
+        let lines = story.lines(entry);
+        if matches!(entry.event, Event::Response(_) | Event::Result(_)) {
+            for line in lines {
+                self.term.say(&line).ok();
+            }
+        }
     }
 
     fn note(&mut self, note: &Note) {

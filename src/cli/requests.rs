@@ -3,6 +3,8 @@
 
 use std::io;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use undertext::explain::{self, Amount, Blamed, Comparison, Difference, Kind, Moment, Sent};
 use undertext::export;
 use undertext::id::EntryId;
@@ -47,7 +49,12 @@ pub(crate) fn blame(
     let moment = moment(view, place.request(view, Clock::System.now())?)?;
     let blamed = explain::blame(&moment).ok_or_else(|| incomplete(moment.sent.request))?;
     let sound = sound(&moment, term)?;
+    let settings = settings(&moment, &blamed);
     if json {
+        if let Some(settings) = settings {
+            let json = serde_json::to_string(&Told::Setup(settings)).map_err(io::Error::from)?;
+            term.print_json(&json)?;
+        }
         for message in blamed {
             let json = serde_json::to_string(&Told::Message(message)).map_err(io::Error::from)?;
             term.print_json(&json)?;
@@ -61,6 +68,19 @@ pub(crate) fn blame(
             request.estimate.tokens,
         );
         wrap::print(&[(Look::Strong, head)], 2, term)?;
+        let heading = row("#", "entry", "bytes");
+        let heading = format!("{heading}what it is, and what changed how it reads");
+        wrap::print(&[(Look::Faint, heading)], 25, term)?;
+        if let Some(settings) = settings {
+            let entry = format!("e{}", settings.entry);
+            let bytes = amount::count(settings.bytes[1]);
+            let what = named::entry(&moment.view, settings.entry);
+            let line = [
+                (Look::Faint, row("", &entry, &bytes)),
+                (Look::Plain, format!("{what}: instructions and tools")),
+            ];
+            wrap::print(&line, 25, term)?;
+        }
         let mut named = Vec::new();
         for message in &blamed {
             wrap::print(&blamed_line(&moment.view, message, &mut named), 25, term)?;
@@ -68,6 +88,28 @@ pub(crate) fn blame(
         overlays(view, named, term)?;
     }
     Ok(if sound { Exit::Done } else { Exit::Unfinished })
+}
+
+/// What stands before the messages of a request.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Settings {
+    /// The setup by which it was made.
+    entry: EntryId,
+    /// Its first byte in the body, from 0, and the one behind its last.
+    bytes: [u64; 2],
+}
+
+/// The settings of a request; `None` if it has no messages behind them.
+fn settings(moment: &Moment, blamed: &[Blamed]) -> Option<Settings> {
+    Some(Settings {
+        entry: moment.view.setup_entry()?,
+        bytes: [0, blamed.first()?.bytes[0]],
+    })
+}
+
+/// The columns before what a row is.
+fn row(number: &str, entry: &str, bytes: &str) -> String {
+    format!("{number:>5}  {entry:<6} {bytes:>9}  ")
 }
 
 /// A request of this run, as it stood.
@@ -125,13 +167,10 @@ fn blamed_line(view: &View, message: &Blamed, named: &mut Vec<EntryId>) -> Vec<(
     let entry = message
         .entry
         .map_or_else(String::new, |entry| format!("e{entry}"));
-    let numbers = format!(
-        "{:>5}  {entry:<6} {:>9}  ",
-        message.message,
-        amount::count(length(message))
-    );
+    let number = message.message.to_string();
+    let bytes = amount::count(length(message));
     let mut line = vec![
-        (Look::Faint, numbers),
+        (Look::Faint, row(&number, &entry, &bytes)),
         (Look::Plain, named::source(view, message.source)),
     ];
     for text in on(&message.changed, named) {

@@ -144,7 +144,7 @@ fn unread(error: io::Error) -> Failure {
 fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<Recorder>, Failure> {
     let path = match (&args.resume, args.continue_last, &start.workspace) {
         (Some(run), _, _) => find::path(run, &start.transcripts, process)?,
-        (None, true, Some(workspace)) => find::newest(&start.transcripts, workspace)?,
+        (None, true, Some(workspace)) => find::newest(&start.transcripts, workspace, process)?,
         (None, _, _) => return Ok(None),
     };
     let storage = FileStorage::open(&path, start.settings.transcripts.sync)?;

@@ -4,7 +4,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::exchange::Reasoning;
-use undertext::explain::Life;
+use undertext::explain::{How, Life};
 use undertext::id::EntryId;
 use undertext::overlay::Layer;
 use undertext::secret::Masks;
@@ -142,7 +142,7 @@ fn line(text: &str, start: usize, end: usize) -> String {
 pub(crate) fn followed(view: &View, matched: &Match, life: &Life) -> Match {
     let mut overlays: Vec<EntryId> = Vec::new();
     for stretch in &life.stretches {
-        if let As::Summarised(overlay) = stretch.reads
+        if let How::Reads(As::Summarised(overlay)) = stretch.reads
             && !overlays.contains(&overlay)
         {
             overlays.push(overlay);

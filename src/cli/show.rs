@@ -8,14 +8,15 @@ use serde::Serialize;
 use undertext::compaction;
 use undertext::export;
 use undertext::id::{EntryId, RunId};
-use undertext::overlay::{Layer, Overlay, Size};
-use undertext::record::Clock;
+use undertext::overlay::{Overlay, Size};
+use undertext::record::{Clock, runs};
 use undertext::transcript::{At, End, Event, Import, Speaker, Totals, Work};
 use undertext::view::{Estimates, View};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
+use crate::cli::unread::{Unread, unread};
 use crate::cli::{Process, ShowArgs, amount, brief, entry, named, wrap};
 
 /// The places of damage that are shown.
@@ -35,6 +36,9 @@ pub(crate) struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Import>,
     began: At,
+    /// Whether a process is at work on it.
+    #[serde(skip)]
+    at_work: bool,
     /// Whether entries have times of their own.
     #[serde(skip)]
     timed: bool,
@@ -56,6 +60,9 @@ pub(crate) struct Overview {
     /// By class.
     faults: BTreeMap<&'static str, u64>,
     notes: Vec<String>,
+    /// Entries that this version does not understand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<Unread>,
     damage: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<End>,
@@ -136,6 +143,7 @@ fn overview(found: &Found) -> Overview {
             .entries()
             .first()
             .map_or_else(At::default, |first| first.at),
+        at_work: runs::is_at_work(&found.path),
         timed: timed(found),
         task: String::new(),
         model: view.wire().map(|wire| Model {
@@ -156,6 +164,7 @@ fn overview(found: &Found) -> Overview {
         overlays: Vec::new(),
         faults: BTreeMap::new(),
         notes: Vec::new(),
+        unread: unread(view),
         damage: found
             .loaded
             .damage
@@ -224,12 +233,7 @@ fn laid(id: EntryId, overlay: &Overlay, stands: bool) -> Laid {
     Laid {
         id,
         origin: overlay.origin.word(),
-        kind: match &overlay.layer {
-            Layer::Stub(_) => "stub",
-            Layer::Hide(_) => "hide",
-            Layer::Summary(_) => "summary",
-            Layer::Show(_) => "show",
-        },
+        kind: brief::kind(&overlay.layer),
         rule: overlay.rule.clone(),
         pass: overlay.pass,
         size: overlay.size,
@@ -301,9 +305,10 @@ impl Overview {
         let state = match &self.end {
             Some(end) => end.reason.word().to_owned(),
             None if self.imported.is_some() => "the recording has no end".to_owned(),
-            None => format!(
-                "open: it is at work, or was killed and goes on with `undertext run --resume {name}`"
-            ),
+            None if self.at_work => "running: a process is at work on it".to_owned(),
+            None => {
+                format!("open: it was killed, and goes on with `undertext run --resume {name}`")
+            }
         };
         term.print(&[
             (Look::Strong, format!("run {name}")),
@@ -328,9 +333,9 @@ impl Overview {
         row(
             "transcript",
             &format!(
-                "{} ({} entries)",
+                "{} ({})",
                 self.transcript,
-                amount::count(self.entries as u64)
+                amount::entries(self.entries as u64)
             ),
         )?;
         if let Some(model) = &self.model {
@@ -379,6 +384,9 @@ impl Overview {
             .collect();
         row("faults", &faults.join(", "))?;
         row("notes", &self.notes.join("\n"))?;
+        if let Some(unread) = &self.unread {
+            row("unread", &unread.text())?;
+        }
         let (shown, more) = self.damage.split_at(self.damage.len().min(DAMAGE));
         let mut damage = shown.join("\n");
         if !more.is_empty() {

@@ -284,6 +284,7 @@ mod tests {
             let process = Process {
                 environment,
                 directory: Ok(home.join("project")),
+                typed: Vec::new(),
             };
             let line = ["undertext", "run"].iter().chain(line);
             let Command::Run(args) = Cli::try_parse_from(line).unwrap().command else {

@@ -232,6 +232,11 @@ impl Term {
         self.width
     }
 
+    /// The characters that fit a line of standard error; nothing if any number does.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.err.terminal.then_some(self.columns)
+    }
+
     /// Whether a live line is shown at all.
     pub(crate) fn is_live(&self) -> bool {
         self.err.terminal

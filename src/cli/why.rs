@@ -15,6 +15,7 @@ use undertext::view::View;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, LAST};
+use crate::cli::laid::Overlaid;
 use crate::cli::place::Place;
 use crate::cli::searched::{self, Match};
 use crate::cli::term::{Look, Term};
@@ -74,6 +75,9 @@ pub(crate) struct Lived {
     /// The text that was looked for, and what became of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) matched: Option<Match>,
+    /// Of an overlay: what it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) overlay: Option<Overlaid>,
     /// How it read.
     #[serde(flatten)]
     pub(crate) life: Life,
@@ -81,6 +85,12 @@ pub(crate) struct Lived {
 
 /// Explains how entries read.
 pub(crate) fn why(args: &WhyArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    if args.text.as_ref().is_some_and(|it| it.as_str().is_empty()) {
+        return Err(Failure::usage(
+            "--text is empty, so every entry would match: give words that it says, such as \
+             --text 'port \\d+'",
+        ));
+    }
     let (run, place) = about(args)?;
     let found = find::read(&run, &args.settings, process, term)?;
     let view = &found.loaded.view;

@@ -26,6 +26,13 @@ pub(crate) fn print<T: AsRef<str>>(
     Ok(())
 }
 
+/// A text as lines of so many columns; each but the first begins with an indent.
+pub(crate) fn lines(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let lines = wrapped(&[(Look::Plain, text)], width, indent).into_iter();
+    let text = |line: Vec<(Look, String)>| line.into_iter().map(|(_, text)| text).collect();
+    lines.map(text).collect()
+}
+
 /// The columns that a text takes.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()

@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::exchange::ToolResult;
 use crate::explain::Sent;
-use crate::explain::look::{Look, look};
+use crate::explain::look::{How, Look, look};
 use crate::explain::remedy::{self, Remedy};
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::Layer;
 use crate::transcript::{Entry, Event, Note, Purpose, Request, Transcript};
-use crate::view::{As, Change, View};
+use crate::view::{Change, View};
 
 /// What is followed through a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -60,8 +60,8 @@ pub struct Stretch {
     /// The last of them; absent if it reads so still.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Sent>,
-    /// How it read.
-    pub reads: As,
+    /// How it read; of an overlay and of settings, whether they held.
+    pub reads: How,
     /// Parts of it that did not read in full while the whole did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Change>,

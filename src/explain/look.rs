@@ -1,16 +1,52 @@
 //! How one thing reads at one moment.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::explain::Subject;
 use crate::id::EntryId;
 use crate::overlay::Layer;
 use crate::transcript::{Event, Purpose};
 use crate::view::{As, Change, Content, Source, View};
 
+/// How the whole of a subject reads, or whether it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum How {
+    /// What a model reads.
+    Reads(As),
+    /// What changes how other things read, or are sent: an overlay, settings.
+    Holds(Holds),
+}
+
+/// Whether an overlay or settings hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "as", content = "by", rename_all = "snake_case")]
+pub enum Holds {
+    /// They do.
+    InForce,
+    /// The summary stands in the one that this overlay laid.
+    Replaced(EntryId),
+    /// Not any more.
+    NoMore,
+}
+
+impl How {
+    /// The overlay by which it does not read in full, or does not hold.
+    pub fn overlay(self) -> Option<EntryId> {
+        match self {
+            Self::Reads(reads) => reads.overlay(),
+            Self::Holds(Holds::Replaced(by)) => Some(by),
+            Self::Holds(Holds::InForce | Holds::NoMore) => None,
+        }
+    }
+}
+
 /// How a subject reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     /// The whole of it; nothing if it is of a kind that is not read.
-    pub(super) reads: Option<As>,
+    pub(super) reads: Option<How>,
     /// Parts that do not read in full while the whole does.
     pub(super) parts: Vec<Change>,
     /// The summary behind which it is shown again.
@@ -20,7 +56,7 @@ pub(super) struct Look {
 impl Look {
     /// The overlays by which it, or a part of it, does not read in full.
     pub(super) fn overlays(&self) -> impl Iterator<Item = EntryId> {
-        let whole = self.reads.and_then(As::overlay);
+        let whole = self.reads.and_then(How::overlay);
         whole.into_iter().chain(self.parts.iter().map(|it| it.by))
     }
 }
@@ -28,11 +64,11 @@ impl Look {
 /// How a subject reads now.
 pub(super) fn look(view: &View, subject: Subject) -> Look {
     let reads = match subject {
-        Subject::Call(call) => Some(view.reads_as(Content::Call(call))),
+        Subject::Call(call) => Some(How::Reads(view.reads_as(Content::Call(call)))),
         Subject::Entry(entry) => whole(view, entry),
     };
     let parts = match subject {
-        _ if reads != Some(As::Full) => Vec::new(),
+        _ if reads != Some(How::Reads(As::Full)) => Vec::new(),
         Subject::Call(call) => {
             let halves = [Content::Arguments(call), Content::Result(call)].into_iter();
             let changed = halves.filter_map(|content| {
@@ -55,10 +91,11 @@ pub(super) fn look(view: &View, subject: Subject) -> Look {
 }
 
 /// How an entry reads as a whole. Of overlays and settings: whether they hold.
-fn whole(view: &View, id: EntryId) -> Option<As> {
-    let holds = |holds| if holds { As::Full } else { As::Absent };
+fn whole(view: &View, id: EntryId) -> Option<How> {
+    let holds = |holds| How::Holds(if holds { Holds::InForce } else { Holds::NoMore });
+    let stands = |source| How::Reads(view.stands_as(source));
     match &view.transcript().get(id)?.event {
-        Event::User(_) => Some(view.stands_as(Source::Entry(id))),
+        Event::User(_) => Some(stands(Source::Entry(id))),
         Event::Response(response) => {
             let aside = view.rounds().of_response(id).is_none();
             let asked = view.transcript().get(response.request);
@@ -66,15 +103,24 @@ fn whole(view: &View, id: EntryId) -> Option<As> {
                 matches!(&asked.event, Event::Request(request)
                     if matches!(request.purpose, Purpose::Repair { .. }))
             });
-            (!aside || corrects).then(|| view.stands_as(Source::Entry(id)))
+            (!aside || corrects).then(|| stands(Source::Entry(id)))
         }
         Event::Result(result) => {
             let first = view.result_of(result.call).map(|(first, _)| first);
-            let reads = view.stands_as(Source::Result(result.call));
-            Some(if first == Some(id) { reads } else { As::Absent })
+            Some(if first == Some(id) {
+                stands(Source::Result(result.call))
+            } else {
+                How::Reads(As::Absent)
+            })
         }
         Event::Overlay(overlay) => Some(match &overlay.layer {
-            Layer::Summary(_) => view.stands_as(Source::Summary(id)),
+            Layer::Summary(_) => match view.stands_as(Source::Summary(id)) {
+                As::Full => holds(true),
+                As::Summarised(by) => How::Holds(Holds::Replaced(by)),
+                As::Stub(_) | As::Hidden(_) | As::Corrected(_) | As::Open | As::Absent => {
+                    holds(false)
+                }
+            },
             Layer::Stub(_) | Layer::Hide(_) | Layer::Show(_) => {
                 holds(view.overlays().contains(&id))
             }

@@ -15,5 +15,6 @@ mod remedy;
 pub use blame::{Blamed, blame};
 pub use compare::{Amount, Comparison, Difference, FirstChange, Kind, compare};
 pub use life::{Fetched, Life, Read, Stretch, Subject, Way, lives};
+pub use look::{Holds, How};
 pub use moment::{Moment, Sent};
 pub use remedy::Remedy;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::compaction::edits::{self, Target, Which};
 use crate::explain::Subject;
-use crate::explain::look::Look;
+use crate::explain::look::{Holds, How, Look};
 use crate::id::{CallId, EntryId};
 use crate::view::{As, Content, View};
 
@@ -22,13 +22,24 @@ pub enum Remedy {
 /// What would help against how a subject reads now, or against an overlay that is in force.
 pub(super) fn remedies(view: &View, subject: Subject, look: &Look) -> Vec<Remedy> {
     let whole = match (look.reads, subject) {
-        (Some(As::Stub(by) | As::Hidden(by)), Subject::Entry(entry)) => {
+        (Some(How::Reads(As::Stub(by) | As::Hidden(by))), Subject::Entry(entry)) => {
             let call = view.result(entry).map(|result| result.call);
             Some((call, by))
         }
-        (Some(As::Stub(by) | As::Hidden(by)), Subject::Call(call)) => Some((Some(call), by)),
-        (Some(As::Summarised(by)), _) => Some((None, by)),
-        (Some(As::Full | As::Corrected(_) | As::Open | As::Absent) | None, _) => None,
+        (Some(How::Reads(As::Stub(by) | As::Hidden(by))), Subject::Call(call)) => {
+            Some((Some(call), by))
+        }
+        (Some(How::Reads(As::Summarised(by)) | How::Holds(Holds::Replaced(by))), _) => {
+            Some((None, by))
+        }
+        (
+            Some(
+                How::Reads(As::Full | As::Corrected(_) | As::Open | As::Absent)
+                | How::Holds(Holds::InForce | Holds::NoMore),
+            )
+            | None,
+            _,
+        ) => None,
     };
     let parts = look.parts.iter().map(|part| match part.content {
         Content::Arguments(call) | Content::Result(call) | Content::Call(call) => {
@@ -37,7 +48,7 @@ pub(super) fn remedies(view: &View, subject: Subject, look: &Look) -> Vec<Remedy
         Content::Text(_) | Content::Reasoning(_) | Content::Attachment(..) => (None, part.by),
     });
     let mut remedies = Vec::new();
-    if let (Some(As::Full), Subject::Entry(entry)) = (look.reads, subject)
+    if let (Some(How::Holds(Holds::InForce)), Subject::Entry(entry)) = (look.reads, subject)
         && view.overlay(entry).is_some()
     {
         remedies.push(Remedy::Retract(entry));
@@ -62,7 +73,10 @@ pub(super) fn pin(view: &View, subject: Subject, look: &Look) -> Option<EntryId>
         Subject::Entry(entry) => Target::Entry(entry),
         Subject::Call(call) => Target::Call(call),
     };
-    if matches!(look.reads, None | Some(As::Absent | As::Corrected(_))) {
+    if matches!(
+        look.reads,
+        None | Some(How::Reads(As::Absent | As::Corrected(_)) | How::Holds(Holds::NoMore))
+    ) {
         return None;
     }
     let pinning = edits::pin(view, target).ok()?;

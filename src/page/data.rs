@@ -444,7 +444,7 @@ impl Data {
             rule: self.text(&overlay.rule),
             pass: overlay.pass,
             size: [overlay.size.before, overlay.size.after],
-            reason: self.text(&overlay.reason),
+            reason: self.text(&words::figures(&overlay.reason)),
             layer,
         }
     }

@@ -22,6 +22,16 @@ pub(super) fn take(file: &File) -> Result<(), LockError> {
     taken(|| file.try_lock())
 }
 
+/// Whether another process has locked the file. It is locked for a moment to see that, beside any
+/// other who looks.
+pub(super) fn is_taken(file: &File) -> bool {
+    let found = taken(|| file.try_lock_shared());
+    if found.is_ok() {
+        file.unlock().ok();
+    }
+    matches!(found, Err(LockError::InUse))
+}
+
 /// What comes of attempts, of which one that is interrupted is made again.
 fn taken(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), LockError> {
     loop {

@@ -315,12 +315,16 @@ fn run(transcript: &Transcript) -> Option<&Run> {
 
 /// The format of a transcript, if it is newer than this version knows.
 fn newer(transcript: &Transcript) -> Option<u32> {
+    newer_format(&transcript.get(EntryId::FIRST)?.event)
+}
+
+/// The format that a first entry names, if it is newer than this version knows.
+pub fn newer_format(first: &Event) -> Option<u32> {
     /// All that is sure about a newer first entry.
     #[derive(serde::Deserialize)]
     struct Head {
         format: u32,
     }
-    let first = &transcript.get(EntryId::FIRST)?.event;
     let format = if let Event::Run(run) = first {
         run.format
     } else if let Event::Unknown(unknown) = first

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::id::{EntryId, RunId};
 use crate::record::file::{FileError, FileStorage, open_plain};
-use crate::record::{Blobs, Durability, Storage as _, journal};
+use crate::record::{Blobs, Durability, Storage as _, journal, lock};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Event, Run, Torn, Transcript};
 use crate::view::View;
@@ -103,6 +103,11 @@ impl RunFile {
             None
         }
     }
+}
+
+/// Whether a process is recording in a transcript right now.
+pub fn is_at_work(path: &Path) -> bool {
+    open(path).is_ok_and(|file| lock::is_taken(&file))
 }
 
 /// The runs in a directory of transcripts, those that began last first. None if there is no such

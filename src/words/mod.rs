@@ -5,6 +5,7 @@
 
 mod summaries;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 pub use summaries::{
@@ -315,6 +316,27 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// A recorded reason as people read it: the figures of `12310 of 10000 tokens` in groups.
+pub fn figures(reason: &str) -> String {
+    let number = |word: &str| {
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_digit());
+        word.parse().ok().filter(|_| is_plain).map(grouped)
+    };
+    let mut words: Vec<Cow<'_, str>> = reason.split(' ').map(Cow::Borrowed).collect();
+    for place in 0..words.len() {
+        let Some([used, of, all, what]) = words.get_mut(place..place + 4) else {
+            break;
+        };
+        if of == "of"
+            && what.starts_with("tokens")
+            && let (Some(some), Some(limit)) = (number(used), number(all))
+        {
+            (*used, *all) = (some.into(), limit.into());
+        }
+    }
+    words.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,6 +387,28 @@ mod tests {
             (12_345_678, "12,345,678"),
         ] {
             assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn figures_are_shown_for_people() {
+        for (reason, shown) in [
+            ("12310 of 10000 tokens", "12,310 of 10,000 tokens"),
+            (
+                "151200 of 150000 tokens (chars/4)",
+                "151,200 of 150,000 tokens (chars/4)",
+            ),
+            (
+                "too long: 2637 of 1400 tokens, cold",
+                "too long: 2,637 of 1,400 tokens, cold",
+            ),
+            ("the model asked", "the model asked"),
+            ("5000 of what", "5000 of what"),
+            ("5000 of 6000 files", "5000 of 6000 files"),
+            ("+5000 of 6000 tokens", "+5000 of 6000 tokens"),
+            ("", ""),
+        ] {
+            assert_eq!(figures(reason), shown);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use undertext::exchange::Message;
-use undertext::explain::{Kind, Life, Moment, Stretch, Subject, blame, compare, lives};
+use undertext::explain::{Holds, How, Kind, Life, Moment, Stretch, Subject, blame, compare, lives};
 use undertext::id::EntryId;
 use undertext::record::runs;
 use undertext::transcript::{Entry, Event, Purpose};
@@ -115,7 +115,12 @@ fn is_so(
                 Message::Assistant { calls, .. } => calls.iter().any(|sent| sent.id == call),
                 Message::User { .. } | Message::Tool { .. } => false,
             });
-            prop_assert_eq!(stretch.reads == As::Full, is_sent, "{}", context);
+            prop_assert_eq!(
+                stretch.reads == How::Reads(As::Full),
+                is_sent,
+                "{}",
+                context
+            );
             return Ok(());
         }
         Subject::Entry(id) => match view.transcript().get(id).map(|entry| &entry.event) {
@@ -143,7 +148,12 @@ fn is_so(
             .find(|it| matches!(it.source, Source::Entry(other) if view.corrected(other) == id)),
         _ => of(source),
     };
-    let said_reads = said.map_or(As::Absent, |stretch| stretch.reads);
+    let said_reads = match said.map(|stretch| stretch.reads) {
+        None | Some(How::Holds(Holds::NoMore)) => As::Absent,
+        Some(How::Reads(reads)) => reads,
+        Some(How::Holds(Holds::InForce)) => As::Full,
+        Some(How::Holds(Holds::Replaced(by))) => As::Summarised(by),
+    };
     let stub = reads.is_some_and(|it| matches!(it.message, Message::Tool { .. }));
     let stub = stub && reads.is_some_and(|it| !it.changed.is_empty());
     match said_reads {

@@ -12,7 +12,6 @@ mod project;
 mod broken;
 mod site;
 mod play;
-mod story;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -38,9 +37,8 @@ use undertext::view::{Sizes, Source, View};
 use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
 pub(crate) use crate::cli::demo::site::{DIRECTORY, Site, Where};
-use crate::cli::demo::story::Story;
-pub(crate) use crate::cli::demo::story::wrapped;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::story::{Story, wrapped};
 use crate::cli::term::{Look, Term};
 use crate::cli::{DemoArgs, Process, amount, confined, stop};
 
@@ -355,7 +353,8 @@ async fn watched(
     signals: &mut Signals,
     term: &mut Term,
 ) -> Result<(Result<Finished, AgentError>, Option<Exit>), Failure> {
-    let mut story = Story::new(width(term));
+    let (masks, last) = (term.masks().clone(), "[calls nothing: it is done]");
+    let mut story = Story::new(View::default(), width(term), masks, last);
     let mut events = agent.events();
     let cancel = CancellationToken::new();
     let mut run = pin!(agent.run(recorder, Some(Task::new(play::TASK)), &cancel));
@@ -428,7 +427,7 @@ fn say(term: &mut Term, look: Look, text: &str) -> Result<(), Failure> {
 
 /// Writes a text in as many lines as it needs.
 fn paragraph(term: &mut Term, look: Look, text: &str) -> Result<(), Failure> {
-    for line in story::wrapped(text, width(term)) {
+    for line in wrapped(text, width(term)) {
         say(term, look, &line)?;
     }
     Ok(())
@@ -442,7 +441,7 @@ fn width(term: &Term) -> usize {
 /// Writes a name and what there is to say of it, over several lines if it is long.
 fn fact(term: &mut Term, name: &str, look: Look, text: &str) -> Result<(), Failure> {
     let mut name = name;
-    for line in story::wrapped(text, width(term).saturating_sub(14)) {
+    for line in wrapped(text, width(term).saturating_sub(14)) {
         term.print(&[(Look::Faint, format!("{name:<13}")), (look, line)])?;
         name = "";
     }

@@ -23,9 +23,9 @@ pub(crate) struct Report {
     pub(crate) summaries: u64,
     /// The requests whose rebuilt bytes are the ones that were sent.
     pub(crate) equal: u64,
-    /// Tokens of all requests, summaries included.
+    /// Tokens of all requests, summaries included, as `show` counts them.
     pub(crate) sent: u64,
-    /// Tokens that the same rounds would have sent without overlays.
+    /// Tokens that the same rounds would have sent without overlays, as `lab` counts them.
     pub(crate) bare: u64,
     /// The first round whose request would not have fit the window without overlays.
     pub(crate) too_long: Option<u32>,
@@ -43,15 +43,17 @@ impl Report {
             ..Self::default()
         };
         let mut bare = View::default();
+        let mut chars = 0;
         for entry in entries {
             match &entry.event {
                 Event::Request(request) => {
-                    report.sent += request.estimate.tokens;
                     if request.purpose == Purpose::Round {
                         report.rounds += 1;
-                        let tokens = bare.estimate().tokens;
-                        report.bare += tokens;
-                        let fits = bare.sizes().is_none_or(|sizes| tokens <= sizes.fits);
+                        let estimate = bare.estimate();
+                        chars += estimate.chars;
+                        let fits = bare
+                            .sizes()
+                            .is_none_or(|sizes| estimate.tokens <= sizes.fits);
                         if !fits && report.too_long.is_none() {
                             report.too_long = request.round;
                         }
@@ -78,6 +80,8 @@ impl Report {
             }
             bare.take(without_overlay(entry));
         }
+        report.sent = bare.ledger().whole.input;
+        report.bare = chars.div_ceil(4);
         report
     }
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::secret::Known;
 
-use crate::cli::demo::wrapped;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::story::wrapped;
 use crate::cli::term::{Look, Term};
 
 /// How a check came out.

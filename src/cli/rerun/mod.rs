@@ -20,6 +20,7 @@ use undertext::instructions::{Instructions, Sources};
 use undertext::model::Model;
 use undertext::record::{Clock, FileStorage, Recorder};
 use undertext::rerun::{self, Places, Recording, Replayed, Until};
+use undertext::secret::Known;
 use undertext::setup::Setup;
 use undertext::tools::{Skill, Toolbox};
 use undertext::transcript::Run;
@@ -31,7 +32,7 @@ use crate::cli::rerun::site::Fresh;
 pub(crate) use crate::cli::rerun::told::Rerun;
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, ReplayArgs, find, process, run, stop, told as instructed};
+use crate::cli::{Process, ReplayArgs, find, process, run, start, stop, told as instructed};
 
 /// `replay --run`
 #[derive(Debug, Args)]
@@ -139,6 +140,7 @@ impl Stage<'_> {
             return Ok(exit);
         }
         let fresh = fresh?;
+        term.hide(&self.known());
         let mut recorder = self.recorder(&fresh)?;
         let (hands, told) = self.hands(&fresh).await?;
         let hands = Arc::new(hands);
@@ -208,8 +210,18 @@ impl Stage<'_> {
         let dir = self.settings.transcripts_dir(&self.process.environment)?;
         let storage = FileStorage::create(&dir, run.run, self.settings.transcripts.sync)?;
         let mut recorder = Recorder::create(Box::new(storage), clock, run)?;
-        recorder.keep_out(self.process.known());
+        recorder.keep_out(self.known());
         Ok(recorder)
+    }
+
+    /// The values that must be nowhere: those that a run with these settings would keep out.
+    fn known(&self) -> Known {
+        let known = self.process.known();
+        match self.settings.endpoint(&self.process.environment) {
+            Ok(endpoint) => known.and(&start::of_server(&endpoint)),
+            // Without a server there is no key, and none is needed.
+            Err(_) => known,
+        }
     }
 
     /// Who runs the calls.

@@ -167,6 +167,17 @@ fn a_person_changes_it_and_sees_that() {
     "#);
 }
 
+/// What an overlay did, as programs read it: what it covers and why, since when, and until when.
+#[test]
+fn programs_read_what_an_overlay_did() {
+    let place = Place::new();
+    fs::copy(GOLDEN, place.path("home/w/run.jsonl")).unwrap();
+    let told = |entry: &str| place.run(&["why", "run.jsonl", entry, "--json"]).out;
+    insta::assert_snapshot!(told("e38"), @r#"{"type":"life","what":"micro: 3 results","chars":0,"overlay":{"kind":"stub","origin":"micro","rule":"micro","pass":38,"reason":"2636 of 1400 tokens","covers":"3 results","results":["5.2","9.3","18.1"],"size":{"before":11398,"after":8762},"from":{"request":39,"round":7}},"subject":{"entry":38},"stretches":[{"from":{"request":39,"round":7},"reads":{"as":"in_force"}}],"remedies":[{"retract":38}]}"#);
+    assert_eq!(place.run(&["retract", "run.jsonl", "57"]).code, 0);
+    insta::assert_snapshot!(told("e57"), @r#"{"type":"life","what":"tool: summary of e4–e51","chars":2836,"overlay":{"kind":"summary","origin":"tool","rule":"summary","pass":57,"reason":"the model asked, focus: the failing test `sh tests/run.sh`, the suspects `lib/voucher.awk`, `lib/main.awk`, `bin/find-article`, `bin/till` and the repairs to try next","covers":"summary of e4–e51","span":[4,51],"size":{"before":10556,"after":5175},"from":{"request":58,"round":12},"retracted":73},"subject":{"entry":57},"stretches":[{"from":{"request":58,"round":12},"to":{"request":70,"round":15},"reads":{"as":"in_force"}},{"reads":{"as":"no_more"}}]}"#);
+}
+
 #[test]
 fn what_two_requests_differ_in() {
     insta::assert_snapshot!(said(&["replay", "run.jsonl", "--diff", "r6", "r7"]), @"
@@ -212,6 +223,8 @@ fn what_two_requests_differ_in() {
 fn where_each_message_comes_from() {
     insta::assert_snapshot!(said(&["replay", "run.jsonl", "--blame", "r8"]), @"
     r8 e42: 29 messages, 43,661 bytes, about 10,912 tokens
+        #  entry      bytes  what it is, and what changed how it reads
+           e2        14,379  setup: offline (chat, profile openai, window 32,000): instructions and tools
         1  e3           168  task
         2  e5           748  response: TodoWrite, Glob
         3  e6            95  result of TodoWrite
@@ -245,6 +258,8 @@ fn where_each_message_comes_from() {
     ");
     insta::assert_snapshot!(said(&["replay", "run.jsonl", "--blame", "r13"]), @"
     r13 e61: 7 messages, 21,847 bytes, about 5,462 tokens
+        #  entry      bytes  what it is, and what changed how it reads
+           e2        14,379  setup: offline (chat, profile openai, window 32,000): instructions and tools
         1  e3           168  task
         2  e57        3,168  tool: summary of e4–e51
         3  e57        2,306  shown again behind the last summary
@@ -263,11 +278,12 @@ fn what_cannot_be_explained() {
         &["why"],
         &["why", "run.jsonl", "x9"],
         &["why", "run.jsonl", "e9", "--text", "a"],
+        &["why", "run.jsonl", "--text", ""],
         &["why", "e9"],
         &["replay", "run.jsonl", "--diff", "r9", "r99"],
         &["replay", "run.jsonl", "--blame", "e72"],
     ];
-    insta::assert_snapshot!(all.map(said).concat(), @"
+    insta::assert_snapshot!(all.map(said).concat(), @r"
     undertext: e99 points at nothing: the run has 72 entries, 15 rounds, 1 turn
     [exit 2]
     undertext: say what it is about: an address such as e57 (entry), 41.2 (call) or r9 (round), or --text REGEX
@@ -277,6 +293,8 @@ fn what_cannot_be_explained() {
     undertext: `x9` is no address; use e210 (entry), r120 or r-3 (round), 5 or -3 (turn), 41.2 (call), 5h (ago), last, last-compaction, start or end
     [exit 2]
     undertext: an address and --text do not go together: name one of them
+    [exit 2]
+    undertext: --text is empty, so every entry would match: give words that it says, such as --text 'port \d+'
     [exit 2]
     undertext: no run of /home/w in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
     [exit 2]

@@ -38,6 +38,7 @@ mod doctor;
 mod transport;
 mod served;
 mod surroundings;
+mod terminal;
 mod secrets;
 mod sandbox;
 

@@ -64,13 +64,26 @@ fn people_are_told_of_each_pass() {
     assert_eq!(told(&["-q"]), "");
     let log = place.path("log");
     let verbose = told(&["-v", "--log-file", log.to_str().unwrap()]);
-    let first = |line: &&str| !line.contains(" INFO ") && !line.contains(" WARN ");
-    let lines: Vec<&str> = verbose.lines().filter(first).collect();
+    // Rounds and calls in a line each, as the demo tells them.
+    let rounds = Regex::new(r"(?m)^(r\d)[ 0-9,]+  ").unwrap();
+    let verbose = rounds.replace_all(&verbose, "$1 N  ");
+    let lines: Vec<&str> = verbose.lines().collect();
     insta::assert_snapshot!(lines[3..].join("\n"), @"
+    r1 N  I look.
+                 Bash seq 1 3000                                              ok, 870 lines, clipped
+    r2 N  I look.
+                 Bash seq 2 3001                                              ok, 869 lines, clipped
+    r3 N  I look.
+                 Bash seq 3 3002                                              ok, 869 lines, clipped
+    r4 N  I look.
+                 Bash seq 4 3003                                              ok, 868 lines, clipped
+    r5 N  I look.
+                 Bash seq 5 3004                                              ok, 868 lines, clipped
     compacting: asking m for a summary of rounds 1 to 4 (about N tokens)
     no summary (empty); trying again with results clipped harder
     compacting: asking m for a summary of rounds 1 to 4 (about N tokens)
     compacted (auto): [11 entries] → [summary + 3 entries], A → B tokens, 1 overlay
+    r6 N  [calls nothing]
     finished: 6 rounds, 5 calls, 8,000 tokens in (0 cached), 80 out, cost unknown, TIME
     ");
     let log = sized(&fs::read_to_string(log).unwrap());

@@ -148,7 +148,7 @@ const SAYING: [&str; 30] = [
 ];
 
 /// The key of the server, which its variable's name does not tell.
-const KEY: &str = "server-pass/4711 with+signs";
+pub(super) const KEY: &str = "server-pass/4711 with+signs";
 
 /// The value of a variable that tools do not see.
 const VALUE: &str = "sk-very-secret";
@@ -163,7 +163,7 @@ const OTHERWISE: [&str; 5] = [
 ];
 
 /// The shapes as a text, and the secrets in it.
-fn drawn() -> (String, Vec<String>) {
+pub(super) fn drawn() -> (String, Vec<String>) {
     let (mut text, mut secrets) = (String::new(), Vec::new());
     let mut seed: u64 = 11;
     let mut letters = SHAPES.chars();
@@ -194,7 +194,7 @@ fn drawn() -> (String, Vec<String>) {
 }
 
 /// A place whose workspace holds the shapes, and the known values in every form.
-fn place(text: &str) -> Place {
+pub(super) fn place(text: &str) -> Place {
     let place = Place::new();
     let known = format!("{KEY}\n{VALUE}\n{}\n", OTHERWISE[..4].join("\n"));
     fs::write(place.path("home/w/shapes.txt"), text).unwrap();
@@ -222,6 +222,27 @@ fn place(text: &str) -> Place {
 fn command(place: &Place, line: &[&str]) -> Ran {
     let mut command = place.command(line);
     ended(command.env("MODEL_SERVER", KEY).spawn().unwrap())
+}
+
+/// A shape that holds no secret of its own: what is shown is masked, not left out.
+pub(super) const EVIDENCE: &str = "[masked:";
+
+/// Replies that print all of it in several ways.
+pub(super) fn show_all() -> [Answer; 3] {
+    let call = |name, arguments| Answer::Calls(vec![(name, arguments)]);
+    [
+        call("Bash", r#"{"command":"cat shapes.txt known.txt"}"#),
+        call("Read", r#"{"path":"shapes.txt"}"#),
+        call("Fetch", "{}"),
+    ]
+}
+
+/// Those of these secrets, and of the known values, that a text holds.
+pub(super) fn shows<'a>(bytes: &[u8], secrets: &'a [String]) -> Vec<&'a str> {
+    let all = secrets.iter().map(String::as_str);
+    let all = all.chain([KEY, VALUE]).chain(OTHERWISE);
+    all.filter(|secret| holds(bytes, &secret[..secret.len().min(20)]))
+        .collect()
 }
 
 /// Everything below a directory.
@@ -322,10 +343,7 @@ fn what_looks_like_a_secret_is_shown_nowhere_and_known_values_are_nowhere() {
 
     let shown = |name: &str, bytes: &[u8]| {
         assert!(!bytes.is_empty(), "{name} shows nothing");
-        let all = secrets.iter().map(String::as_str).chain(hidden());
-        let shown: Vec<&str> = all
-            .filter(|secret| holds(bytes, &secret[..secret.len().min(20)]))
-            .collect();
+        let shown = shows(bytes, &secrets);
         assert!(
             shown.is_empty(),
             "{name} shows {shown:?}:\n{}",
@@ -365,6 +383,27 @@ fn what_looks_like_a_secret_is_shown_nowhere_and_known_values_are_nowhere() {
     }
     let print = command(&place, &["print", &parent, "--unmasked"]).out;
     assert!(secrets.iter().all(|secret| holds(print.as_bytes(), secret)));
+}
+
+/// What is played again keeps out what a run with these settings would: the key of the server too.
+#[test]
+fn known_values_are_kept_out_of_a_run_that_is_played_again() {
+    let place = place("");
+    let provider = Provider::new(show_all().into_iter().chain([says("Done.")]));
+    let config = place.path("home/.config/undertext/config.yaml");
+    let url = &provider.url;
+    let server = format!("model: {{ name: m, base_url: \"{url}\", api_key_env: MODEL_SERVER }}\n");
+    fs::write(config, server).unwrap();
+    assert_eq!(command(&place, &["run", "print it"]).code, 0);
+    let again = command(&place, &["replay", "--run"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    let runs = place.transcripts();
+    assert_eq!(runs.len(), 2);
+    for path in runs {
+        let bytes = fs::read(&path).unwrap();
+        assert!(holds(&bytes, "[secret]"));
+        assert_eq!(shows(&bytes, &[]), [""; 0]);
+    }
 }
 
 /// What moves a cursor or turns the direction of writing.

@@ -7,8 +7,10 @@ use serde_json::Value;
 use undertext::exchange::{Status, ToolCall, ToolResult};
 use undertext::id::{CallId, EntryId, Span};
 use undertext::overlay::{Layer, Overlay};
+use undertext::secret::Masks;
 use undertext::transcript::{Entry, Event, Note, Purpose, Request};
 use undertext::view::View;
+use undertext::words;
 
 use crate::cli::amount;
 use crate::cli::brief::cut;
@@ -23,6 +25,10 @@ const OUTCOME: usize = 28;
 pub(crate) struct Story {
     /// The widest line, in characters.
     width: usize,
+    /// What is hidden before anything is cut.
+    masks: Masks,
+    /// What is said of a reply without calls.
+    last: &'static str,
     view: View,
     calls: HashMap<CallId, String>,
     /// How the line of the round begins that has no reply yet.
@@ -30,11 +36,13 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// A story told in lines of so many characters.
-    pub(crate) fn new(width: usize) -> Self {
+    /// The story of a run that stands so, told in lines of so many characters behind these masks.
+    pub(crate) fn new(view: View, width: usize, masks: Masks, last: &'static str) -> Self {
         Self {
             width,
-            view: View::default(),
+            masks,
+            last,
+            view,
             calls: HashMap::new(),
             begun: None,
         }
@@ -93,14 +101,11 @@ impl Story {
             self.calls.insert(CallId::new(id, place), named(call));
         }
         // The text of a summary is told when it is laid, the last word by itself.
-        let said = if calls.is_empty() {
-            "[calls nothing: it is done]"
-        } else {
-            text
-        };
+        let said = if calls.is_empty() { self.last } else { text };
         let line = self.begun.take().map(|mut line| {
             let room = self.width.saturating_sub(INDENT.len());
             // The rest of a longer text is for the model itself.
+            let said = self.masks.text(said);
             let first = said.lines().next().unwrap_or_default();
             line.push((Look::Plain, short(first, room)));
             line
@@ -131,7 +136,10 @@ impl Story {
         };
         let room = self.width.saturating_sub(INDENT.len() + OUTCOME);
         vec![
-            (Look::Plain, format!("{INDENT}{:<room$}", short(name, room))),
+            (
+                Look::Plain,
+                format!("{INDENT}{:<room$}", short(&self.masks.text(name), room)),
+            ),
             (look, end),
         ]
     }
@@ -169,13 +177,19 @@ impl Story {
         let head = format!("  ≡ {origin:<8} {what}, {before} → {after} tokens");
         vec![
             vec![(Look::Strong, cut(&head, self.width))],
-            self.aside(Look::Faint, &format!("because: {}", laid.reason)),
+            self.aside(
+                Look::Faint,
+                &format!("because: {}", words::figures(&laid.reason)),
+            ),
         ]
     }
 
     fn aside(&self, look: Look, text: &str) -> Line {
         let room = self.width.saturating_sub(INDENT.len());
-        vec![(look, format!("{INDENT}{}", short(text, room)))]
+        vec![(
+            look,
+            format!("{INDENT}{}", short(&self.masks.text(text), room)),
+        )]
     }
 
     fn rounds(&self, span: Span) -> String {
@@ -204,7 +218,7 @@ fn named(call: &ToolCall) -> String {
 }
 
 /// The text on one line, and no longer than this.
-pub(crate) fn short(text: &str, chars: usize) -> String {
+fn short(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&line, chars)
 }
