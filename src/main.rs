@@ -35,8 +35,13 @@ fn main() -> ExitCode {
     if cli.unmasked {
         term = term.behind(Masks::none());
     }
-    let able = cli::process::outlive_limits();
-    match able.and_then(|()| dispatch(&cli, &process, &mut term)) {
+    let done = if let Command::Hands(args) = &cli.command {
+        // It closes all that is open, so nothing may be yet.
+        cli::hands::hands(args)
+    } else {
+        begin().and_then(|()| dispatch(&cli, &process, &mut term))
+    };
+    match done {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Done.into(),
         Err(failure) => {
@@ -44,6 +49,14 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Prepares for what any command may do.
+fn begin() -> Result<(), Failure> {
+    // The process in which tools run closes what could not be kept from it here.
+    #[cfg(target_os = "linux")]
+    undertext::hands::withhold_descriptors().ok();
+    cli::process::outlive_limits()
 }
 
 fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failure> {

@@ -15,6 +15,7 @@ mod call;
 mod check;
 mod compact;
 mod hook;
+mod lost;
 mod task;
 
 use std::fmt;
@@ -282,6 +283,9 @@ impl Agent {
                 Step::Hook(question) => self.hook_before(recorder, &question, stop).await?,
                 Step::Stop(reason) => return Ok(reason),
             }
+            if self.without_hands(recorder)? {
+                return Ok(Reason::Hands);
+            }
         }
     }
 
@@ -429,6 +433,7 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
         Reason::Cost => "the limit of cost is reached; resume to go on".to_owned(),
         Reason::WallTime => "the limit of time is reached; resume to go on".to_owned(),
         Reason::Interrupted => "interrupted; resume to go on".to_owned(),
+        Reason::Hands => lost::what(view),
         Reason::Storage => {
             "the transcript cannot be written; make room for it, then resume".to_owned()
         }

@@ -44,7 +44,8 @@ impl Exit {
             | Reason::Empty
             | Reason::Refused
             | Reason::Compaction
-            | Reason::Oversize => Self::Unfinished,
+            | Reason::Oversize
+            | Reason::Hands => Self::Unfinished,
             Reason::Rounds | Reason::Tokens | Reason::Cost | Reason::WallTime => Self::Limit,
             Reason::Provider => Self::Provider,
             Reason::Storage => Self::Transcript,
@@ -217,7 +218,7 @@ mod tests {
     fn each_reason_has_its_code() {
         for (codes, reasons) in [
             (0, &[Reason::Finished][..]),
-            (1, &[Reason::Stuck, Reason::Refused, Reason::Oversize]),
+            (1, &[Reason::Stuck, Reason::Oversize, Reason::Hands]),
             (3, &[Reason::Rounds, Reason::Cost]),
             (4, &[Reason::Provider]),
             (6, &[Reason::Storage]),

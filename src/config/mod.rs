@@ -9,6 +9,7 @@ mod given;
 mod value;
 mod choice;
 mod sandbox;
+mod allowance;
 mod section;
 mod profiles;
 mod wrong;
@@ -26,6 +27,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use allowance::{Size, SizeError};
 pub use choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
 pub use given::Given;
 pub use layers::{InForce, Layers, Origin, Source};
@@ -37,9 +39,9 @@ pub use read::{ConfigError, MeaningError, Place, mistaken};
 pub use sandbox::{NetworkChoice, SandboxMode, is_host};
 pub use schema::schema;
 pub use section::{
-    AutoSection, CompactToolSection, CompactionSection, InstructionsSection, LimitsSection,
-    MicroSection, ModelSection, PricesSection, RetriesSection, RuleSection, SandboxSection,
-    Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
+    AllowanceSection, AutoSection, CompactToolSection, CompactionSection, InstructionsSection,
+    LimitsSection, MicroSection, ModelSection, PricesSection, RetriesSection, RuleSection,
+    SandboxSection, Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
 pub use settings::{

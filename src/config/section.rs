@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
+use crate::config::allowance::Size;
 use crate::config::choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
 use crate::config::given::{Given, Stated};
 use crate::config::profiles::ProfileSection;
@@ -436,6 +437,25 @@ section! {
         write: Vec<String>,
         /// What of the network they may reach: nothing, these hosts, or all of it (`open`).
         network: NetworkChoice,
+    }
+    sections {
+        /// What they may take of the machine, where they are confined.
+        limits: AllowanceSection,
+    }
+}
+
+section! {
+    /// `sandbox.limits`.
+    AllowanceSection
+    keys {
+        /// The memory of all their processes together; none: three quarters of the machine's.
+        memory: Option<Size>,
+        /// Their processes and threads together.
+        processes: NonZeroU64,
+        /// The files that one process may hold open.
+        open_files: NonZeroU64,
+        /// The largest file that may be written.
+        file_size: Size,
     }
 }
 

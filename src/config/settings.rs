@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::allowance::allowance;
 use crate::config::choice::{CallsChoice, Keeping, SummaryChoice};
 use crate::config::given::Given;
 use crate::config::read::{ConfigError, MeaningError};
@@ -126,6 +127,7 @@ fn sandboxed(section: SandboxSection) -> Sandbox {
             .network
             .get()
             .map_or_else(Default::default, |choice| choice.0),
+        limits: allowance(section.limits),
     };
     match section.mode.get().unwrap_or_else(SandboxMode::usual) {
         SandboxMode::Workspace => Sandbox::Workspace(reach),

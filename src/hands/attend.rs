@@ -6,15 +6,20 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{DumpableBehavior, Signal};
+use tokio::io::BufReader;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::hands::charter::{Charter, Opening};
+use crate::hands::descriptors;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
+use crate::hands::limits::Limits;
 use crate::hands::{Answer, Ask, passing, serve};
 use crate::sandbox::{self, Mechanism};
 use crate::tools::{Outcome, family};
@@ -23,8 +28,11 @@ use crate::tools::{Outcome, family};
 /// [`Launch`](crate::hands::Launch): how it begins.
 pub const STAGES: [&str; 4] = ["alone", "apart-online", "apart", "inside"];
 
-/// How often processes that nobody waits for are looked for.
-const BURYING: Duration = Duration::from_millis(100);
+/// How often what tools have started is looked at: for what nobody waits for, and for too much.
+const LOOKING: Duration = Duration::from_millis(100);
+
+/// How long a thread that does nothing is kept: for as long as a run takes.
+const KEPT: Duration = Duration::from_secs(365 * 86_400);
 
 /// The process cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +47,15 @@ pub enum AttendError {
 
 /// Serves as a confined process, until whoever started it is gone.
 ///
-/// To be called by a program's main function before anything else, while it has one thread, with
-/// the stage that it was started with; its standard input is where orders come from. `program` and
-/// `arguments` start this program again, to get here with another stage.
+/// To be called by a program's main function before anything else, while it has one thread and
+/// nothing open, with the stage that it was started with; its standard input is where orders come
+/// from. Whatever else is open is closed. `arguments` start this program again, to get here with
+/// another stage.
 pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
+    if !STAGES.contains(&stage) {
+        return Err(AttendError::Stage);
+    }
+    descriptors::close_inherited()?;
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     match STAGES.iter().position(|known| *known == stage) {
         // Its orders end with the brain; then it ends what it has begun, which nobody else would.
@@ -104,6 +117,7 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
         return Ok(());
     };
     let charter: Charter = frame.message()?;
+    let limits = Arc::new(Limits::of(&charter.bounds.limits));
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
     let enforced = match sandbox::enforce(&charter.bounds, mechanism) {
@@ -129,11 +143,12 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let address = proxy.map(|listener| listener.local_addr()).transpose()?;
     let workspace = charter.workspace(temporary, address, &placeholders);
     let hints = Hints::of(&charter.bounds);
-    let bench = serve::Bench::new(workspace, charter.tools).alone(hints);
+    let bench = serve::Bench::new(workspace, charter.tools).alone(hints, Arc::clone(&limits));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_keep_alive(KEPT)
         .build()?;
-    runtime.block_on(work(socket, bench))?;
+    runtime.block_on(work(socket, bench, &limits))?;
     // What still blocks, and every process that is left, ends with this one.
     runtime.shutdown_background();
     family::end_all();
@@ -159,9 +174,14 @@ fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
 }
 
 /// Performs what is asked until nobody asks any more.
-async fn work(socket: UnixStream, bench: serve::Bench) -> io::Result<()> {
+async fn work(socket: UnixStream, bench: serve::Bench, limits: &Limits) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    let (mut read, mut write) = tokio::net::UnixStream::from_std(socket)?.into_split();
+    // A file that grows too large is an error where it is written, and no end of this process.
+    let _outlived = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
+    // A thread that is there already can end processes when there are too many for another one.
+    tokio::task::spawn_blocking(|| ()).await?;
+    let (read, mut write) = tokio::net::UnixStream::from_std(socket)?.into_split();
+    let mut read = BufReader::new(read);
     let (ask, asked) = mpsc::unbounded_channel();
     let (answer, mut answers) = mpsc::unbounded_channel();
     let reading = async move {
@@ -181,17 +201,17 @@ async fn work(socket: UnixStream, bench: serve::Bench) -> io::Result<()> {
             }
         }
     };
-    let burying = async {
-        let mut tick = tokio::time::interval(BURYING);
+    let looking = async {
+        let mut tick = tokio::time::interval(LOOKING);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            family::bury();
+            limits.look();
         }
     };
     tokio::select! {
         _ = async { tokio::join!(reading, writing, serve::serve(bench, asked, answer)) } => {}
-        never = burying => never,
+        never = looking => never,
     }
     Ok(())
 }

@@ -1,27 +1,27 @@
 //! The brain's side of a confined process: starts it, speaks to it, and starts it anew if it dies.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, Read as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use tokio::io::Interest;
+use tokio::io::{BufReader, Interest};
 use tokio::net::TcpListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::exchange::Status;
 use crate::hands::charter::{Charter, Opening};
+use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
+use crate::hands::own::OwnDirectory;
 use crate::hands::{
     Answer, Ask, External, Hands, STAGES, Waiting, Workspace, dispatch, locked, passing, proxy,
 };
@@ -37,6 +37,9 @@ const CLOSING: Duration = Duration::from_secs(3);
 
 /// How much of its complaints is told.
 const COMPLAINTS: u64 = 64 << 10;
+
+/// What is answered where there is no process any more.
+const GONE: &str = "Nothing ran: the process in which tools run died, and no other is started.";
 
 /// How a confined process is started: a program that, started with these arguments and one of
 /// [`STAGES`](crate::hands::STAGES), does nothing but call [`attend`](crate::hands::attend).
@@ -83,15 +86,21 @@ impl Hands {
         bounds: Bounds,
         launch: Launch,
     ) -> Result<(Self, Enforced), ConfinedError> {
-        let own = OwnDirectory::make(&launch.temporary)?;
+        let failed = |source| ConfinedError::Directory {
+            path: launch.temporary.clone(),
+            source,
+        };
+        let own = OwnDirectory::make(&launch.temporary).map_err(failed)?;
         let root = workspace.root().to_owned();
         let mut charter = Charter::new(&workspace, tools, bounds);
-        charter.bounds.own = vec![own.0.clone()];
+        charter.bounds.own = vec![own.path().to_owned()];
         let waiting = Arc::<Mutex<Waiting>>::default();
+        let deaths = Arc::<Deaths>::default();
         let maker = Maker {
             charter,
             launch,
             waiting: Arc::clone(&waiting),
+            deaths: Arc::clone(&deaths),
         };
         let line = maker.start().await?;
         let enforced = line.enforced.clone();
@@ -101,6 +110,7 @@ impl Hands {
             root,
             ask,
             waiting,
+            deaths,
             serving,
         };
         Ok((hands, enforced))
@@ -114,6 +124,7 @@ async fn pump(
     mut asked: mpsc::UnboundedReceiver<Ask>,
     own: OwnDirectory,
 ) {
+    let mechanism = line.enforced.mechanism;
     let mut line = Some(line);
     while let Some(ask) = asked.recv().await {
         if line.as_ref().is_some_and(Line::is_dead)
@@ -121,25 +132,24 @@ async fn pump(
         {
             dead.close().await;
         }
-        let open = match &mut line {
-            Some(open) => open,
-            // What is not there has nothing to end.
-            none => match (&ask, maker.start().await) {
-                (Ask::Order(_), Ok(started)) => {
-                    tracing::warn!("the process for tools died and was started again");
-                    none.insert(started)
+        if let Ask::Order(order) = &ask
+            && !locked(&maker.waiting).calls.contains_key(&order.call)
+        {
+            // It was answered when the process died, and may not run after that.
+            continue;
+        }
+        if line.is_none() {
+            if let Ask::Order(order) = &ask {
+                line = maker.start_again(mechanism).await;
+                if line.is_none() {
+                    maker.answer(order.call, Outcome::error(GONE));
                 }
-                (Ask::Order(order), Err(error)) => {
-                    let text = format!("Nothing ran: {error}.");
-                    maker.answer(order.call, Outcome::new(Status::Interrupted, text));
-                    continue;
-                }
-                (Ask::Cancel(_) | Ask::EndJobs, _) => {
-                    maker.jobs_ended();
-                    continue;
-                }
-            },
-        };
+            } else {
+                // What is not there has nothing to end.
+                maker.jobs_ended();
+            }
+        }
+        let Some(open) = &mut line else { continue };
         let Some(frame) = Frame::of(&ask, Vec::new()) else {
             if let Ask::Order(order) = ask {
                 let text = "The arguments are too long for a tool. Nothing ran.";
@@ -167,6 +177,7 @@ struct Maker {
     charter: Charter,
     launch: Launch,
     waiting: Arc<Mutex<Waiting>>,
+    deaths: Arc<Deaths>,
 }
 
 impl Maker {
@@ -181,6 +192,18 @@ impl Maker {
             }
         }
         self.start_by(Mechanism::Landlock).await
+    }
+
+    /// A process in place of one that died, held by the same mechanism; `None` if there is to be
+    /// none, or none can be had.
+    async fn start_again(&self, mechanism: Mechanism) -> Option<Line> {
+        if self.deaths.is_lost() {
+            return None;
+        }
+        let started = self.start_by(mechanism).await;
+        started
+            .inspect_err(|why| self.deaths.has_no_other(why))
+            .ok()
     }
 
     async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
@@ -212,9 +235,15 @@ impl Maker {
         match tokio::time::timeout(OPENING, opening).await {
             Ok(Some((Opening::Ready(enforced), stream, proxy))) => {
                 let (read, write) = stream.into_split();
+                let heard = Heard {
+                    waiting: Arc::clone(&self.waiting),
+                    deaths: Arc::clone(&self.deaths),
+                    end: Arc::default(),
+                };
                 Ok(Line {
                     write,
-                    reading: tokio::spawn(listen(read, Arc::clone(&self.waiting))),
+                    end: Arc::clone(&heard.end),
+                    reading: tokio::spawn(listen(read, heard)),
                     keeper,
                     held: Places(enforced.placeholders.clone()),
                     enforced,
@@ -254,12 +283,22 @@ impl Maker {
 #[derive(Debug)]
 struct Line {
     write: OwnedWriteHalf,
+    end: Arc<End>,
     reading: JoinHandle<()>,
     keeper: Keeper,
     enforced: Enforced,
     held: Places,
     /// The way to the hosts that may be reached, if there are any.
     _proxy: Option<AbortOnDropHandle<()>>,
+}
+
+/// How a process that is spoken to ends.
+#[derive(Debug, Default)]
+struct End {
+    /// Nothing will be heard of it any more.
+    is_dead: AtomicBool,
+    /// It is to end.
+    is_wanted: AtomicBool,
 }
 
 /// What was made to hold places, and is removed with this.
@@ -275,18 +314,20 @@ impl Drop for Places {
 impl Line {
     /// Whether nothing will be heard any more.
     fn is_dead(&self) -> bool {
-        self.reading.is_finished()
+        self.end.is_dead.load(Ordering::SeqCst)
     }
 
     /// Lets the process end, and waits for it.
     async fn close(self) {
         let Self {
             write,
+            end,
             reading,
             keeper,
             held,
             ..
         } = self;
+        end.is_wanted.store(true, Ordering::SeqCst);
         drop(write);
         tokio::time::timeout(CLOSING, reading).await.ok();
         keeper.end().await;
@@ -294,18 +335,38 @@ impl Line {
     }
 }
 
+/// Where what is heard goes.
+#[derive(Debug)]
+struct Heard {
+    waiting: Arc<Mutex<Waiting>>,
+    deaths: Arc<Deaths>,
+    end: Arc<End>,
+}
+
 /// Hears what the process answers, until it ends: then nobody need wait any longer.
-async fn listen(mut read: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+async fn listen(read: OwnedReadHalf, heard: Heard) {
+    let Heard {
+        waiting,
+        deaths,
+        end,
+    } = heard;
+    let mut read = BufReader::new(read);
     while let Ok(Some(frame)) = Frame::next(&mut read).await {
         let Ok(mut answer) = frame.message::<Answer>() else {
             break;
         };
-        if let Answer::Done { outcome, .. } = &mut answer
-            && !frame.blob.is_empty()
-        {
-            outcome.whole = Some(frame.blob);
+        if let Answer::Done { outcome, .. } = &mut answer {
+            deaths.served();
+            if !frame.blob.is_empty() {
+                outcome.whole = Some(frame.blob);
+            }
         }
         dispatch(&waiting, answer);
+    }
+    // Known before anybody is told, who may ask again at once.
+    end.is_dead.store(true, Ordering::SeqCst);
+    if !end.is_wanted.load(Ordering::SeqCst) {
+        deaths.died();
     }
     *locked(&waiting) = Waiting::default();
 }
@@ -399,7 +460,7 @@ impl Drop for Keeper {
 /// Tells what a process complains of, and waits for its end.
 fn watch(mut child: Child) {
     if let Some(errors) = child.stderr.take() {
-        let mut told = BufReader::new(errors.take(COMPLAINTS));
+        let mut told = io::BufReader::new(errors.take(COMPLAINTS));
         let mut line = Vec::new();
         while told.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&line);
@@ -409,41 +470,4 @@ fn watch(mut child: Child) {
         io::copy(&mut told.into_inner().into_inner(), &mut io::sink()).ok();
     }
     child.wait().ok();
-}
-
-/// A directory that is removed with all it holds.
-#[derive(Debug)]
-struct OwnDirectory(PathBuf);
-
-impl OwnDirectory {
-    fn make(parent: &Path) -> Result<Self, ConfinedError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let failed = |source| ConfinedError::Directory {
-            path: parent.to_owned(),
-            source,
-        };
-        let parent = parent.canonicalize().map_err(failed)?;
-        // One that a killed run left behind keeps its name.
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = parent.join(format!("undertext-hands-{}-{number}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => {
-                    let own = Self(path);
-                    for name in ["root", "tmp", "home"] {
-                        std::fs::create_dir(own.0.join(name)).map_err(failed)?;
-                    }
-                    return Ok(own);
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-    }
-}
-
-impl Drop for OwnDirectory {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
 }

@@ -9,7 +9,10 @@
 //! [`Bounds`](crate::sandbox::Bounds) before it performs anything: a program that serves as one
 //! calls [`attend`]. It knows no key, and ends with whoever started it.
 
+mod deaths;
 mod serve;
+#[cfg(target_os = "linux")]
+mod descriptors;
 #[cfg(target_os = "linux")]
 mod frames;
 #[cfg(target_os = "linux")]
@@ -20,6 +23,10 @@ mod confined;
 mod attend;
 #[cfg(target_os = "linux")]
 mod hints;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod own;
 #[cfg(target_os = "linux")]
 mod passing;
 #[cfg(target_os = "linux")]
@@ -40,11 +47,14 @@ use tokio::task::JoinHandle;
 pub use self::attend::{AttendError, STAGES, attend};
 #[cfg(target_os = "linux")]
 pub use self::confined::{ConfinedError, Launch};
+#[cfg(target_os = "linux")]
+pub use self::descriptors::withhold_descriptors;
 pub use crate::tools::external::External;
 pub use crate::tools::family::end_all;
 pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};
 
 use crate::exchange::Status;
+use crate::hands::deaths::Deaths;
 use crate::id::{CallId, Digest};
 use crate::tools::{Outcome, hook};
 
@@ -123,6 +133,7 @@ pub struct Hands {
     root: PathBuf,
     ask: mpsc::UnboundedSender<Ask>,
     waiting: Arc<Mutex<Waiting>>,
+    deaths: Arc<Deaths>,
     serving: JoinHandle<()>,
 }
 
@@ -154,6 +165,7 @@ impl Hands {
             root,
             ask,
             waiting,
+            deaths: Arc::default(),
             serving,
         }
     }
@@ -210,6 +222,17 @@ impl Hands {
         }
         // A closed channel says that the other side is gone, and its processes with it.
         ended.await.ok();
+    }
+
+    /// What became of the process in which tools run, if there is one, since this was last asked.
+    pub fn remarks(&self) -> Vec<String> {
+        self.deaths.remarks()
+    }
+
+    /// Whether there is no such process any more, and will be none: every order is answered with
+    /// that.
+    pub fn are_lost(&self) -> bool {
+        self.deaths.is_lost()
     }
 
     /// Ends whatever still runs, and waits until it is gone.

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 #[cfg(target_os = "linux")]
 use crate::hands::hints::Hints;
 #[cfg(target_os = "linux")]
+use crate::hands::limits::Limits;
+#[cfg(target_os = "linux")]
 use crate::hands::watched::Watched;
 use crate::hands::{Answer, Ask, Order};
 use crate::id::CallId;
@@ -35,6 +37,9 @@ pub(super) struct Bench {
     /// What is told of when it changes.
     #[cfg(target_os = "linux")]
     watched: Option<Watched>,
+    /// What processes may take together.
+    #[cfg(target_os = "linux")]
+    limits: Option<Arc<Limits>>,
 }
 
 impl Bench {
@@ -49,13 +54,16 @@ impl Bench {
             hints: None,
             #[cfg(target_os = "linux")]
             watched: None,
+            #[cfg(target_os = "linux")]
+            limits: None,
         }
     }
 
     /// The same in a process that does nothing else: whatever nobody waits for is ended.
     #[cfg(target_os = "linux")]
-    pub(super) fn alone(mut self, hints: Hints) -> Self {
+    pub(super) fn alone(mut self, hints: Hints, limits: Arc<Limits>) -> Self {
         self.alone = true;
+        self.limits = Some(limits);
         self.hints = Some(hints);
         self.watched = Some(Watched::new(self.workspace.root()));
         self
@@ -167,6 +175,10 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     #[cfg(target_os = "linux")]
     if let Some(watched) = bench.watched.as_ref().filter(|_| !reads) {
         watched.tell(&mut outcome);
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(limits) = bench.limits.as_ref().filter(|_| !reads) {
+        limits.tell(&mut outcome);
     }
     outcome.clipped(chars, call)
 }

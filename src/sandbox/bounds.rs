@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox::os_paths;
-use crate::setup::{Network, Sandbox};
+use crate::setup::{Allowance, Network, Sandbox};
 
 /// Directories of the system that every program needs, and a few files of them.
 const SYSTEM: [&str; 21] = [
@@ -133,6 +133,8 @@ pub struct Bounds {
     pub(crate) own: Vec<PathBuf>,
     /// The ways that may be gone; none: all.
     pub(crate) ways: Vec<Way>,
+    /// What may be taken of the machine.
+    pub(crate) limits: Allowance,
 }
 
 /// A way to enforce bounds. Tests take some away.
@@ -211,6 +213,7 @@ impl Bounds {
             home: home.map(Path::to_owned).into_iter().collect(),
             own: Vec::new(),
             ways: Vec::new(),
+            limits: allowed.limits,
         })
     }
 

@@ -7,21 +7,19 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::sandbox::{Bounds, Unenforceable};
 
-/// How many files one process may hold open.
-const OPEN_FILES: u64 = 16_384;
-
-/// How many processes and threads there may be at once.
-const PROCESSES: u64 = 8_192;
-
-/// The largest file, in bytes.
-const FILE_BYTES: u64 = 64 << 30;
-
 /// Limits what one process may take, and lets the system end it first when memory runs out.
-pub(super) fn limit(_bounds: &Bounds) -> Result<(), Unenforceable> {
+///
+/// What all of them take together is looked after by the process that starts them: the system
+/// counts reserved memory, of which some programs take a thousand times what they use, and does not
+/// count the processes of root.
+pub(super) fn limit(bounds: &Bounds) -> Result<(), Unenforceable> {
+    let allowed = &bounds.limits;
+    // A little more, so that who looks after them sees that they are too many.
+    let processes = allowed.processes.saturating_add(allowed.processes / 8 + 64);
     for (resource, most) in [
-        (Resource::Nofile, OPEN_FILES),
-        (Resource::Nproc, PROCESSES),
-        (Resource::Fsize, FILE_BYTES),
+        (Resource::Nofile, allowed.open_files),
+        (Resource::Nproc, processes),
+        (Resource::Fsize, allowed.file_size),
         (Resource::Core, 0),
     ] {
         let now = rustix::process::getrlimit(resource);

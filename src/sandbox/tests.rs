@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::setup::{Network, Reach, Sandbox};
+use crate::setup::{Reach, Sandbox};
 
 fn bounds(sandbox: &Sandbox) -> Bounds {
     let around = Home {
@@ -19,7 +19,7 @@ fn what_was_named_may_be_reached() {
     let reach = Reach {
         read: vec!["~/.cargo".into(), "data".into()],
         write: vec!["/srv/cache".into(), ".git".into()],
-        network: Network::None,
+        ..Reach::default()
     };
     let workspace = bounds(&Sandbox::Workspace(reach.clone()));
     let written: [PathBuf; 3] = [

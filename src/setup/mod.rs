@@ -4,12 +4,14 @@
 //! `setup` entry is recorded whenever something of either changes; keys never are.
 
 mod policy;
+mod allowance;
 mod sandbox;
 mod wire;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use allowance::Allowance;
 pub use policy::{
     Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, OutputSchema, Policy, Prices,
     Retries, Rule, SummaryPolicy, ToolPolicy,

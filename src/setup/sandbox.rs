@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::setup::Allowance;
+
 /// What tools may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -28,6 +30,8 @@ pub struct Reach {
     pub write: Vec<String>,
     /// The network.
     pub network: Network,
+    /// What they may take of the machine.
+    pub limits: Allowance,
 }
 
 /// What of the network may be reached.

@@ -63,6 +63,10 @@ impl Capture {
         let rest = &rest[rest.len().saturating_sub(self.half)..];
         let over = (self.tail.len() + rest.len()).saturating_sub(self.half);
         self.tail.drain(..over);
+        if self.tail.is_empty() && !rest.is_empty() {
+            // It takes no memory before it is needed, and never twice as much.
+            self.tail.reserve_exact(self.half);
+        }
         self.tail.extend(rest);
     }
 
@@ -80,6 +84,26 @@ impl Capture {
     pub(crate) fn lines(&self) -> u64 {
         let last = self.tail.back().or(self.head.last());
         self.breaks + u64::from(last.is_some_and(|byte| *byte != b'\n'))
+    }
+
+    /// The same, of which no more is kept than is shown in so many characters, unless it is whole.
+    pub(crate) fn narrowed(mut self, chars: u64) -> Self {
+        if self.is_whole() {
+            return self;
+        }
+        // No character has more bytes.
+        let bytes = usize::try_from(chars.saturating_mul(4)).unwrap_or(usize::MAX);
+        self.head.truncate(bytes);
+        self.head.shrink_to_fit();
+        let over = self.tail.len().saturating_sub(bytes);
+        self.tail.drain(..over);
+        self.tail.shrink_to_fit();
+        self
+    }
+
+    /// Whether all of it is kept.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bytes == (self.head.len() + self.tail.len()) as u64
     }
 
     /// The text of it.
@@ -135,6 +159,13 @@ mod tests {
                 assert!(capture.head.len() + capture.tail.len() <= 2 * HALF);
             }
             assert_eq!(capture.bytes(), 20 << 20);
+            let few = capture.clone().narrowed(100);
+            assert_eq!((few.head.len(), few.tail.len()), (400, 400));
+            let Printed::Ends { head, lost, tail } = few.printed() else {
+                panic!("it is not whole")
+            };
+            assert_eq!((head.as_bytes(), lost), (&all[..400], (20 << 20) - 800));
+            assert_eq!(tail.as_bytes(), &all[all.len() - 400..]);
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             let expected = Printed::Ends {
                 head: text(&all[..HALF]),
@@ -158,6 +189,9 @@ mod tests {
 
         let mut capture = Capture::default();
         capture.take(b"a\xffb");
-        assert_eq!(capture.printed(), Printed::Whole("a\u{fffd}b".into()));
+        assert_eq!(
+            capture.narrowed(0).printed(),
+            Printed::Whole("a\u{fffd}b".into())
+        );
     }
 }

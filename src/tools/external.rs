@@ -294,6 +294,9 @@ impl Said {
         if begins != Some(b'{') {
             return None;
         }
+        if !output.is_whole() {
+            return None;
+        }
         let Printed::Whole(text) = output.clone().printed() else {
             return None;
         };

@@ -1,8 +1,8 @@
 //! Families of processes: one that was started, and everything that descends from it.
 //!
 //! A family is its leader's process group and, on Linux, every process whose environment carries
-//! the mark of the leader, or that descends from it when it is ended. It is ended as a whole. All that live are known here, so that a program
-//! that must leave at once leaves nothing behind.
+//! the mark of the leader, or that descends from it when it is ended. It is ended as a whole. All
+//! that live are known here, so that a program that must leave at once leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-use rustix::process::WaitOptions;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+#[cfg(target_os = "linux")]
+use rustix::process::{WaitId, WaitIdOptions, WaitOptions};
 use tokio::process::Child;
 
 /// The variable that marks a process and all that descends from it.
@@ -143,10 +145,20 @@ pub(crate) fn release(leader: Pid) {
     }
 }
 
+/// Whether this process has no child, ended or not, and so nothing that descends from it.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_childless() -> bool {
+    let looked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    rustix::process::waitid(WaitId::All, looked).is_err_and(|error| error == Errno::CHILD)
+}
+
 /// Ends everything that descends from this process: none of it is wanted.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_strays() {
     const PASSES: usize = 500;
+    if is_childless() {
+        return;
+    }
     for _ in 0..PASSES {
         bury();
         let strays = descendants(Some(rustix::process::getpid()));
@@ -242,6 +254,9 @@ struct Listed {
     parent: i32,
     /// Whether it has ended and is waited for.
     ended: bool,
+    threads: u64,
+    /// What it holds in memory, in pages, shared or not.
+    pages: u64,
 }
 
 /// All processes.
@@ -258,31 +273,90 @@ fn processes() -> impl Iterator<Item = Listed> {
             id,
             ended: fields.next() == Some("Z"),
             parent: fields.next()?.parse().ok()?,
+            threads: fields.nth(15)?.parse().ok()?,
+            pages: fields.nth(3)?.parse().ok()?,
         })
     })
 }
 
-/// The processes that descend from this one, whatever group and environment they gave themselves.
+/// What descends from a process, whatever group and environment it gave itself.
 #[cfg(target_os = "linux")]
-fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
-    let Some(leader) = leader else {
-        return Vec::new();
-    };
-    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+fn below(leader: Pid) -> Vec<Listed> {
+    let mut children: BTreeMap<i32, Vec<Listed>> = BTreeMap::new();
     for process in processes() {
-        children.entry(process.parent).or_default().push(process.id);
+        children.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
     let mut parents = vec![leader.as_raw_nonzero().get()];
     while let Some(parent) = parents.pop() {
-        for pid in children.remove(&parent).unwrap_or_default() {
-            parents.push(pid);
-            let flags = rustix::process::PidfdFlags::empty();
-            let pid = Pid::from_raw(pid);
-            found.extend(pid.and_then(|pid| rustix::process::pidfd_open(pid, flags).ok()));
+        for process in children.remove(&parent).unwrap_or_default() {
+            parents.push(process.id);
+            found.push(process);
         }
     }
     found
+}
+
+/// The same, held so that a signal meets what was found.
+#[cfg(target_os = "linux")]
+fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
+    let found = leader.map(below).unwrap_or_default();
+    let held = found.into_iter().filter_map(|process| {
+        let flags = rustix::process::PidfdFlags::empty();
+        rustix::process::pidfd_open(Pid::from_raw(process.id)?, flags).ok()
+    });
+    held.collect()
+}
+
+/// A process that descends from this one, and what it takes.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    id: i32,
+    /// Its threads.
+    pub(crate) threads: u64,
+    /// What it holds in memory, in bytes; what it shares with others counts as well.
+    pub(crate) memory: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Taken {
+    /// What it holds in memory that no file holds as well, in bytes, its part of what is shared;
+    /// nothing if it has ended, what is known already where the system does not tell.
+    pub(crate) fn own_memory(&self) -> u64 {
+        let text = match std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.id)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.memory,
+            Err(_) => return 0,
+        };
+        let kilobytes = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().strip_suffix(" kB")?.parse().ok()
+        };
+        let parts = [kilobytes("Pss_Anon:"), kilobytes("Pss_Shmem:")];
+        let sum: Option<u64> = parts.into_iter().sum();
+        sum.or_else(|| kilobytes("Pss:")).unwrap_or(0) << 10
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&self) {
+        if let Some(id) = Pid::from_raw(self.id) {
+            rustix::process::kill_process(id, Signal::KILL).ok();
+        }
+    }
+}
+
+/// What descends from this process takes this.
+#[cfg(target_os = "linux")]
+pub(crate) fn taken() -> Vec<Taken> {
+    let page = rustix::param::page_size() as u64;
+    let found = below(rustix::process::getpid()).into_iter();
+    let found = found.map(|process| Taken {
+        id: process.id,
+        threads: process.threads,
+        memory: process.pages * page,
+    });
+    found.collect()
 }
 
 /// Elsewhere the group has to do.

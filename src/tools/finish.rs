@@ -56,7 +56,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 pub(crate) fn outcome(status: Status, capture: Capture, mut end: String, chars: u64) -> Outcome {
     let bytes = capture.bytes();
     let mut outcome = Outcome::new(status, "");
-    outcome.content = match capture.printed() {
+    outcome.content = match capture.narrowed(chars).printed() {
         Printed::Whole(text) => text,
         Printed::Ends { head, lost, tail } => {
             outcome.bytes = bytes;

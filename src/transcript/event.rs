@@ -394,6 +394,8 @@ pub enum Reason {
     Provider,
     /// The transcript cannot be written.
     Storage,
+    /// The process in which tools run died, again and again.
+    Hands,
     /// A person stopped it.
     Interrupted,
 }
@@ -416,6 +418,7 @@ impl Reason {
             Self::WallTime => "wall_time",
             Self::Provider => "provider",
             Self::Storage => "storage",
+            Self::Hands => "hands",
             Self::Interrupted => "interrupted",
         }
     }

@@ -215,7 +215,7 @@ fn the_page_of_the_format_names_every_word() {
         ),
         every!(
             Reason: Finished, Check, Schema, Stuck, Empty, Refused, Compaction, Oversize, Rounds,
-            Tokens, Cost, WallTime, Provider, Storage, Interrupted,
+            Tokens, Cost, WallTime, Provider, Storage, Hands, Interrupted,
         ),
         every!(Origin: Micro, Auto, Tool, Recovery, User),
         every!(Author: Model, User, Rules),

@@ -42,6 +42,7 @@ fn kind(schema: &Value) -> String {
         "null" => "none".to_owned(),
         "boolean" => "`true`, `false`".to_owned(),
         "string" if schema["format"] == "duration" => "time".to_owned(),
+        "string" if schema["format"] == "size" => "size".to_owned(),
         "string" => "text".to_owned(),
         "array" => "list".to_owned(),
         "integer" => format!("number from {}", schema["minimum"]),

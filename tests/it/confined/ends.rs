@@ -1,15 +1,26 @@
 //! How confined processes end: all at once, whoever dies.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
+use undertext::agent::{Agent, Task};
 use undertext::exchange::Status;
+use undertext::model::{Reply, Scripted};
+use undertext::record::MemoryStorage;
+use undertext::setup::Policy;
+use undertext::tools::Toolbox;
+use undertext::transcript::{Event, Note, Reason};
 
-use super::{Area, By, bash, order};
+use crate::scene;
+
+use super::{Area, By, bash, number, order};
 
 /// The processes that have this word among their arguments.
 fn those(word: &str) -> Vec<Pid> {
@@ -37,20 +48,29 @@ async fn are_gone(word: &str) -> bool {
 /// Whatever a call starts is gone when it ends, however it hides.
 #[tokio::test]
 async fn nothing_is_left_of_a_call() {
+    let calls = number("UNDERTEXT_CALLS", 20);
     for by in [By::Namespaces, By::Landlock] {
         let area = Area::new();
         let Some((hands, _)) = area.hands(by).await else {
             continue;
         };
         let word = format!("7{}{}", by as u32, std::process::id());
-        for _ in 0..20 {
+        for _ in 0..calls {
+            // By a double fork, a session of its own, without the mark, deaf to what asks it to end.
             let command = format!(
                 "sleep {word} & setsid sleep {word} & (setsid env -i sleep {word} &) ; \
-                 env -i setsid sh -c 'sleep {word} & sleep {word} &' & nohup sleep {word} >/dev/null 2>&1 & true"
+                 env -i setsid sh -c 'sleep {word} & sleep {word} &' & \
+                 (trap '' TERM HUP; exec setsid sleep {word}) & \
+                 nohup sleep {word} >/dev/null 2>&1 & true"
             );
             assert_eq!(bash(&hands, &command).await.status, Status::Ok);
+            assert_eq!(those(&word), [], "{by:?}");
         }
-        assert_eq!(those(&word), [], "{by:?}");
+        println!(
+            "{by:?}: {} calls, {} processes left",
+            calls,
+            those(&word).len()
+        );
         let zombies = bash(
             &hands,
             "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l",
@@ -83,26 +103,7 @@ async fn a_process_that_dies_is_replaced_and_what_ran_is_told() {
         "Bash",
         &json!({"command": format!("touch begun; sleep {word}")}),
     ));
-    let kill = async {
-        while !area.path("w/begun").exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let [job, ..] = those(&word)[..] else {
-            panic!("no job")
-        };
-        // Its first process: the ancestor that all its namespace hangs on.
-        let mut pid = job;
-        loop {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-            let name = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            if name.contains("inside") {
-                break;
-            }
-            let parent = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
-            pid = Pid::from_raw(parent.parse().unwrap()).unwrap();
-        }
-        kill_process(pid, Signal::KILL).unwrap();
-    };
+    let kill = kill_hands(area.path("w/begun"), &word);
     let (outcome, ()) = tokio::join!(call, kill);
     assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
     assert!(are_gone(&word).await);
@@ -112,6 +113,96 @@ async fn a_process_that_dies_is_replaced_and_what_ran_is_told() {
     assert!(!area.path("outside/new").exists());
     hands.close().await;
     assert!(!area.path("w/.git").exists());
+    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
+}
+
+/// Kills the process in which a tool with this word runs, once the tool has made this file.
+async fn kill_hands(begun: PathBuf, word: &str) {
+    let tool = loop {
+        if let (true, [tool, ..]) = (begun.exists(), &those(word)[..]) {
+            break *tool;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    fs::remove_file(begun).unwrap();
+    // Its first process: the ancestor that all its namespace hangs on.
+    let mut pid = tool;
+    loop {
+        let name = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if name.contains("inside") {
+            break;
+        }
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let parent = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
+        pid = Pid::from_raw(parent.parse().unwrap()).unwrap();
+    }
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+/// One that dies whatever is asked of it is not started for ever: the run says so, and ends.
+#[tokio::test]
+async fn a_process_that_dies_again_and_again_ends_the_run() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Namespaces).await else {
+        return;
+    };
+    let word = format!("4{}", std::process::id());
+    let command = json!({"command": format!("touch begun; sleep {word}")}).to_string();
+    let call = || Reply::calls([("Bash", command.as_str())]);
+    let model = Scripted::new([
+        call().into(),
+        Reply::calls([("Bash", r#"{"command":"echo hello"}"#)]).into(),
+        call().into(),
+        call().into(),
+        call().into(),
+        call().into(),
+    ]);
+    let toolbox = Toolbox::builtin();
+    let setup = scene::setup(100_000, Policy::default());
+    let agent = Agent::new(setup, Arc::new(model), toolbox).with_hands(hands);
+    let storage = MemoryStorage::default();
+    let mut recorder = scene::create(&storage);
+    let killing = async {
+        loop {
+            kill_hands(area.path("w/begun"), &word).await;
+        }
+    };
+    let cancel = CancellationToken::new();
+    let task = Some(Task::new("Go."));
+    let finished = tokio::select! {
+        finished = agent.run(&mut recorder, task, &cancel) => finished.unwrap(),
+        never = killing => never,
+    };
+    assert_eq!(finished.reason, Reason::Hands);
+    assert!(are_gone(&word).await);
+    drop(recorder);
+    let entries = scene::entries(&storage);
+    let told = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Result(result) => Some(format!("{:?}: {}", result.status, result.content)),
+        Event::Note(Note::Warning { text }) => Some(text.clone()),
+        Event::End(end) => Some(format!("end: {}", end.text)),
+        _ => None,
+    });
+    let told: Vec<String> = told.collect();
+    let lost = "Interrupted: The tool was lost while it ran; what it did until then may have taken effect.";
+    let again = "the process for tools died, and what ran in it; the next call starts another, as confined as the first";
+    assert_eq!(
+        told,
+        [
+            lost,
+            again,
+            "Ok: hello\n",
+            lost,
+            again,
+            lost,
+            again,
+            lost,
+            again,
+            lost,
+            "the process for tools died 4 times in a row",
+            "end: the process for tools died 4 times in a row; resume to go on",
+        ]
+    );
 }
 
 /// Killing the program that runs the agent ends its tools within a second.
@@ -144,6 +235,11 @@ async fn a_program_that_is_killed_leaves_nothing() {
     run.kill().unwrap();
     run.wait().unwrap();
     assert!(are_gone(&word).await, "{:?}", those(&word));
+    // What it left behind is removed by the next.
+    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 1);
+    let (hands, _) = area.hands(By::Namespaces).await.unwrap();
+    hands.close().await;
+    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
 }
 
 /// What is too long for one message is answered, and the next call works.

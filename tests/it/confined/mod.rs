@@ -8,6 +8,8 @@ mod allowed;
 mod attempts;
 mod ends;
 mod escapes;
+mod inherited;
+mod limits;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,7 @@ use tempfile::TempDir;
 use undertext::hands::{ConfinedError, Hands, Launch, Order, Workspace};
 use undertext::id::{CallId, EntryId};
 use undertext::sandbox::{Bounds, Enforced, Home, Way};
-use undertext::setup::{Network, Reach, Sandbox};
+use undertext::setup::{Reach, Sandbox};
 use undertext::tools::Outcome;
 
 /// How hands are held.
@@ -93,8 +95,7 @@ impl Area {
         let text = |name: &str| self.path(name).to_str().unwrap().to_owned();
         Reach {
             read: vec![text("outside"), "~/tools".into()],
-            write: Vec::new(),
-            network: Network::None,
+            ..Reach::default()
         }
     }
 
@@ -163,6 +164,16 @@ async fn bash(hands: &Hands, command: &str) -> Outcome {
     hands
         .run(order("Bash", &json!({ "command": command })))
         .await
+}
+
+/// How much of something is tried: this much, or more in a campaign that says so.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whoever runs a campaign says how large it is"
+)]
+fn number(variable: &str, usual: u64) -> u64 {
+    let said = std::env::var(variable).ok();
+    said.and_then(|said| said.parse().ok()).unwrap_or(usual)
 }
 
 fn read(path: &Path) -> String {

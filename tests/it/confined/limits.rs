@@ -1,0 +1,150 @@
+//! What tools may take of the machine: too much is ended, said, and the next call works.
+
+use std::fs;
+
+use serde_json::json;
+use undertext::exchange::Status;
+use undertext::hands::Hands;
+use undertext::setup::{Allowance, Reach, Sandbox};
+
+use super::{Area, By, bash, number, order, ways};
+
+const MEMORY: &str = "[processes took more than 200 MiB of memory together, which is the limit \
+                      (sandbox); the largest was ended; the user allows more with \
+                      sandbox.limits.memory in config.yaml]";
+
+const PROCESSES: &str = "[more than 100 processes and threads ran at once, which is the limit \
+                         (sandbox); all of them were ended; the user allows more with \
+                         sandbox.limits.processes in config.yaml]";
+
+/// Hands that may take little.
+async fn frugal(area: &Area, by: By) -> Option<Hands> {
+    let limits = Allowance {
+        memory: Some(200 << 20),
+        processes: 100,
+        open_files: 64,
+        file_size: 1 << 20,
+    };
+    let reach = Reach {
+        limits,
+        ..area.reach()
+    };
+    let bounds = area.bounds(&Sandbox::Workspace(reach)).by(ways(by));
+    let hands = area.start(bounds).await;
+    hands.ok().map(|(hands, _)| hands)
+}
+
+#[tokio::test]
+async fn too_much_is_ended_and_the_next_call_works() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let Some(hands) = frugal(&area, by).await else {
+            continue;
+        };
+        for (command, end) in [
+            // What has no line end is kept until there is one.
+            (
+                "head -c 600000000 /dev/zero | tail -n1 | wc -l; sleep 2",
+                MEMORY,
+            ),
+            // A fork bomb that multiplies slowly enough to be watched.
+            ("b() { sleep 0.02; b & b & }; b; sleep 20", PROCESSES),
+            // Nobody waits for those that ended.
+            (
+                "python3 -c 'import os, time\nfor i in range(300): os.fork() or os._exit(0)\ntime.sleep(20)'",
+                PROCESSES,
+            ),
+            (
+                "for n in $(seq 10 90); do eval \"exec $n<a.txt\" || exit 9; done",
+                "[exit 9]",
+            ),
+            (
+                "head -c 5000000 /dev/zero >big; stat -c %s big; exit 7",
+                "1048576\n[exit 7]",
+            ),
+            ("ulimit -c; kill -SEGV $$", "0\n[ended by signal 11]"),
+        ] {
+            let outcome = bash(&hands, command).await;
+            assert!(
+                outcome.content.ends_with(end),
+                "{by:?}, {command}: {outcome:?}"
+            );
+            let next = bash(&hands, "cat a.txt").await;
+            assert_eq!(next.content, "hello\n", "{by:?}, after {command}");
+        }
+        assert!(
+            !fs::read_dir(area.path("w"))
+                .unwrap()
+                .flatten()
+                .any(|entry| {
+                    entry
+                        .file_name()
+                        .to_str()
+                        .is_some_and(|name| name.starts_with("core"))
+                })
+        );
+        // A file tool is held to the same, and the process outlives it.
+        let text = "x".repeat(2 << 20);
+        let write = order("Write", &json!({"path": "large", "content": text}));
+        assert_eq!(hands.run(write).await.status, Status::Error);
+        assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
+        assert_eq!(hands.remarks(), [""; 0]);
+        hands.close().await;
+    }
+}
+
+/// What is reserved and not used is no memory: interpreters and sanitizers reserve a lot.
+#[tokio::test]
+async fn what_is_only_reserved_does_not_count() {
+    let area = Area::new();
+    let Some(hands) = frugal(&area, By::Namespaces).await else {
+        return;
+    };
+    let command = "python3 -c 'import mmap, time\nm = mmap.mmap(-1, 16 << 30, mmap.MAP_PRIVATE | \
+                   mmap.MAP_ANONYMOUS | 0x4000)\nm[0] = 1\ntime.sleep(0.3)\nprint(len(m) >> 30)'";
+    assert_eq!(bash(&hands, command).await.content, "16\n");
+    // Nor does what many share count more than once.
+    let command = "python3 -c 'import os, time\nb = b\"x\" * (120 << 20)\n\
+                   for i in range(6):\n if os.fork() == 0:\n  time.sleep(0.5); os._exit(0)\n\
+                   for i in range(6): os.wait()\nprint(\"done\")'";
+    assert_eq!(bash(&hands, command).await.content, "done\n");
+    hands.close().await;
+}
+
+/// The most memory that this process has had, in KiB.
+fn peak(hands: &str) -> u64 {
+    let line = hands
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// However much is printed, in one line or many, it takes little memory.
+#[tokio::test]
+async fn a_flood_takes_little_memory() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Namespaces).await else {
+        return;
+    };
+    let mib = number("UNDERTEXT_FLOOD_MIB", 24);
+    let bytes = mib << 20;
+    let status = "cat /proc/1/status";
+    let before = peak(&bash(&hands, status).await.content);
+    for command in [
+        format!("head -c {bytes} /dev/zero | tr '\\0' x"),
+        format!("head -c {bytes} /dev/zero | tr '\\0' x >&2"),
+        format!("yes 'out of one, err of the other' | head -c {bytes} | tee /dev/stderr"),
+        // What is no text is written out longer.
+        format!("head -c {bytes} /dev/zero"),
+        format!("head -c {bytes} /dev/zero | tr '\\0' '\\377'"),
+    ] {
+        let outcome = bash(&hands, &command).await;
+        assert_eq!(outcome.status, Status::Ok, "{command}");
+        assert!(outcome.bytes >= bytes, "{command}");
+        let more = peak(&bash(&hands, status).await.content) - before;
+        println!("{mib} MiB of {command}: {more} KiB more memory");
+        assert!(more <= 16 << 10, "{command}: {more} KiB more");
+    }
+    hands.close().await;
+}
