@@ -450,7 +450,7 @@ mod tests {
               one
               two
         e8    overlay (micro, pass e8): stubs results of 5.1, about 12,000 to 8,000 tokens
-              because: 12310 of 10000 tokens
+              because: 12,310 of 10,000 tokens
         e9    retract of e8 (user)
         e10   pin on e3
         e11   fault: rate 429 on e4, attempt 1, asked again in 2.0 s

@@ -164,8 +164,8 @@ fn a_threshold_that_is_changed_changes_the_overlays() {
     let ran = place.ask(&reads(), &task);
     assert_eq!(ran.code, 0, "{ran:?}");
     insta::assert_snapshot!(overlays(), @"
-    overlays    micro e16: A → B tokens, 1 result (2710 of 1000 tokens)
-                micro e21: A → B tokens, 1 result (2711 of 1000 tokens)
+    overlays    micro e16: A → B tokens, 1 result (2,710 of 1,000 tokens)
+                micro e21: A → B tokens, 1 result (2,711 of 1,000 tokens)
     ");
     assert!(plain(&page).contains(&overlays()));
     let changed = place.run(&["config", "show", "--changed"]).out;
