@@ -146,11 +146,13 @@ fn whatever_is_looked_at_is_told_in_a_line() {
         fork
     newer.jsonl
       0 warning: newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
-        show, show --json, print, print --json --view both, print --compacted --format markdown, replay, replay --at r2, export, export --format markdown --view both, export --format atif
+        show, show --json, print, print --json --view both, print --compacted --format markdown, replay, replay --at r2
       6 undertext: this version cannot verify a run of a newer format
         replay --verify
       6 undertext: this version cannot play a run of a newer format
         replay --run
+      6 warning: newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
+        export, export --format markdown --view both, export --format atif
       6 undertext: newer.jsonl has format 2, this version knows formats up to 1
         fork
     other.jsonl
