@@ -8,6 +8,10 @@ use crate::tools::process::Ended;
 use crate::tools::{Outcome, clip};
 use crate::words::grouped;
 
+/// How much of the beginning and of the end of an output is told at most that is not kept whole,
+/// whoever asks for more, in characters.
+const MOST: u64 = 1 << 18;
+
 /// How a call ended whose process did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finish {
@@ -56,7 +60,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 pub(crate) fn outcome(status: Status, capture: Capture, mut end: String, chars: u64) -> Outcome {
     let bytes = capture.bytes();
     let mut outcome = Outcome::new(status, "");
-    outcome.content = match capture.narrowed(chars).printed() {
+    outcome.content = match capture.narrowed(chars.min(MOST)).printed() {
         Printed::Whole(text) => text,
         Printed::Ends { head, lost, tail } => {
             outcome.bytes = bytes;

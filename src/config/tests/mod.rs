@@ -115,6 +115,7 @@ const OTHERS: &[&str] = &[
     "true",
     "7",
     "7s",
+    "7GiB",
     "0.125",
     "keep",
     "strip",

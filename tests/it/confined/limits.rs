@@ -148,3 +148,32 @@ async fn a_flood_takes_little_memory() {
     }
     hands.close().await;
 }
+
+/// A variable that is not set, a home directory that was not meant: only the workspace can be lost.
+#[tokio::test]
+async fn a_mistaken_removal_loses_the_workspace_at_most() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let Some(hands) = frugal(&area, by).await else {
+            continue;
+        };
+        let (outside, home) = (area.path("outside"), area.path("home"));
+        let command = format!(
+            "rm -rf \"$NOT_SET\"{} {}/* {}/.[!.]* ~ ./* ; true",
+            outside.display(),
+            home.display(),
+            home.display()
+        );
+        assert_eq!(bash(&hands, &command).await.status, Status::Ok);
+        hands.close().await;
+        for kept in [
+            "outside/a.txt",
+            "home/.ssh/id",
+            "home/tools/tool",
+            "ours/run.jsonl",
+        ] {
+            assert!(area.path(kept).exists(), "{by:?}: {kept}");
+        }
+        assert!(!area.path("w/a.txt").exists(), "{by:?}");
+    }
+}
