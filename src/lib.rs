@@ -112,11 +112,11 @@ pub mod explain;
 pub mod record;
 pub mod model;
 pub mod tools;
+pub mod instructions;
 pub mod sandbox;
 pub mod hands;
 // Top: composition.
 pub mod agent;
-pub mod instructions;
 pub mod replay;
 pub mod rerun;
 pub mod import;

@@ -159,6 +159,11 @@ impl Agent {
         self
     }
 
+    /// The hands for the tools that touch the world, if it has any.
+    pub fn hands(&self) -> Option<&Hands> {
+        self.hands.as_deref()
+    }
+
     /// Ends what still runs, and waits until it is gone, unless others have its hands as well.
     pub async fn close(self) {
         if let Some(hands) = self.hands.and_then(Arc::into_inner) {

@@ -262,6 +262,7 @@ fn ask(
                 workspace: site,
                 tools: Vec::new(),
                 ours: run::ours(as_run, &start, process),
+                above: Vec::new(),
             };
             let sandbox = &start.settings.policy.sandbox;
             let (hands, _) = confined::hands(sandbox, site, process).await?;

@@ -22,6 +22,8 @@ pub(super) struct Site {
     pub(super) tools: Vec<External>,
     /// What is ours and not for tools to see: transcripts, settings, logs.
     pub(super) ours: Vec<PathBuf>,
+    /// The files of the project that lie above the workspace and may be read.
+    pub(super) above: Vec<PathBuf>,
 }
 
 /// Hands within the bounds that a sandbox means, and what a person should know of them.
@@ -59,6 +61,7 @@ pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforc
         workspace: workspace.map_err(|error| failed(&error))?,
         tools: Vec::new(),
         ours: Vec::new(),
+        above: Vec::new(),
     };
     let (hands, enforced) = confined(sandbox, site, process).await?;
     hands.close().await;
@@ -88,6 +91,7 @@ async fn confined(
         workspace,
         tools,
         mut ours,
+        above,
     } = site;
     ours.extend(config::state_dir(environment));
     let settings = config::own_file(environment);
@@ -115,7 +119,8 @@ async fn confined(
     let beside = beside.flat_map(|dir| ["tools", "skills"].map(|name| dir.join(name)));
     let bounds = beside
         .filter(|path| path.is_dir())
-        .fold(bounds, Bounds::reading);
+        .fold(bounds, Bounds::reading)
+        .seeing(above);
     let launch = Launch {
         program: "/proc/self/exe".into(),
         arguments: vec![crate::cli::hands::NAME.into()],

@@ -3,9 +3,10 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
+use undertext::hands::Hands;
 use undertext::id::{EntryId, RunId};
 use undertext::transcript::{Event, Purpose};
 use undertext::view::View;
@@ -33,11 +34,54 @@ pub(crate) struct OutputArgs {
     pub(crate) diff: Option<PathBuf>,
 }
 
+/// A file that is written when the run ends.
+#[derive(Clone, Debug)]
+struct Target {
+    /// Its path as the file system named it when the run began.
+    path: PathBuf,
+    /// Whether something else than a plain file was there then, which is written into.
+    special: bool,
+}
+
+/// Why a file is not written.
+#[derive(Debug, thiserror::Error)]
+enum Unsettled {
+    #[error("its directory is another one than when the run began")]
+    Moved,
+    #[error("it is no plain file any more")]
+    Replaced,
+}
+
+impl Target {
+    fn of(path: PathBuf) -> Self {
+        let special = fs::metadata(&path).is_ok_and(|found| !found.is_file());
+        Self { path, special }
+    }
+
+    /// Writes it, unless tools have put something else in its way: what the model says is not written
+    /// where the model wants it.
+    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let path = &self.path;
+        let parent = path.parent().unwrap_or(path);
+        let unsettled = if parent.canonicalize().is_ok_and(|real| real != parent) {
+            Some(Unsettled::Moved)
+        } else {
+            let found = fs::symlink_metadata(path);
+            let other = found.is_ok_and(|found| !found.is_file()) && !self.special;
+            other.then_some(Unsettled::Replaced)
+        };
+        match unsettled {
+            Some(why) => Err(unwritten(path, why)),
+            None => write(path, bytes).map_err(|error| unwritten(path, error)),
+        }
+    }
+}
+
 /// The files that are written when the run ends.
 #[derive(Debug)]
 pub(crate) struct Outputs {
-    last_message: Option<PathBuf>,
-    diff: Option<PathBuf>,
+    last_message: Option<Target>,
+    diff: Option<Target>,
     /// What the workspace held, if changes are asked for.
     before: Option<Before>,
     /// Where the run stood when it was taken up.
@@ -52,6 +96,7 @@ impl Outputs {
         for path in [&last_message, &diff].into_iter().flatten() {
             spare(path, None)?;
         }
+        let [last_message, diff] = [last_message, diff].map(|path| path.map(Target::of));
         Ok(Self {
             last_message,
             diff,
@@ -60,11 +105,12 @@ impl Outputs {
         })
     }
 
-    /// Keeps what the workspace holds now, if changes are asked for. The program's own files in
-    /// it, in `ours`, are left out.
-    pub(crate) fn keep(
+    /// Keeps what the workspace of these hands holds now, if changes are asked for. The program's own
+    /// files in it, in `ours`, are left out; `project` is the root of the project.
+    pub(crate) async fn keep(
         mut self,
-        workspace: &Path,
+        hands: &Hands,
+        project: &Path,
         mut ours: Vec<PathBuf>,
     ) -> Result<Self, Failure> {
         if self.diff.is_some() {
@@ -72,10 +118,10 @@ impl Outputs {
                 [&self.last_message, &self.diff]
                     .into_iter()
                     .flatten()
-                    .cloned(),
+                    .map(|target| target.path.clone()),
             );
             let ours = ours.iter().map(|path| real(path)).collect();
-            let before = Before::take(workspace, ours).map_err(|error| {
+            let before = Before::take(hands, project, ours).await.map_err(|error| {
                 let error = anyhow::Error::new(error);
                 let error = error.context("cannot keep for --diff what the workspace holds");
                 Failure::new(Exit::Unfinished, error)
@@ -94,31 +140,39 @@ impl Outputs {
 
     /// Writes the files, and says what stands in them. What cannot be written is a failure of the
     /// command, whatever became of the run.
-    pub(crate) fn write(&self, view: &View, report: &mut Report<'_>) -> Result<(), Failure> {
+    pub(crate) async fn write(
+        &self,
+        hands: &Hands,
+        view: &View,
+        report: &mut Report<'_>,
+    ) -> Result<(), Failure> {
         let last = self.last_message(view, report);
-        self.changes(report).and(last)
+        self.changes(hands, report).await.and(last)
     }
 
     /// Writes the model's last text alone, for a person who does not want to wait.
     pub(crate) fn last_message(&self, view: &View, report: &mut Report<'_>) -> Result<(), Failure> {
-        let Some(path) = &self.last_message else {
+        let Some(target) = &self.last_message else {
             return Ok(());
         };
         let text = last_text(view, self.since);
         if text.is_empty() {
-            let text = format!("the model said nothing; {} is empty", path.display());
+            let path = target.path.display();
+            let text = format!("the model said nothing; {path} is empty");
             report.say(Look::Plain, &text);
         }
         let text = report.masks().document(text).into_owned();
-        write(path, text.as_bytes()).map_err(|error| unwritten(path, error))
+        target.write(text.as_bytes())
     }
 
-    fn changes(&self, report: &mut Report<'_>) -> Result<(), Failure> {
-        let (Some(path), Some(before)) = (&self.diff, &self.before) else {
+    async fn changes(&self, hands: &Hands, report: &mut Report<'_>) -> Result<(), Failure> {
+        let (Some(target), Some(before)) = (&self.diff, &self.before) else {
             return Ok(());
         };
-        let changes = before.changes().map_err(|error| unwritten(path, error))?;
-        write(path, &changes.patch).map_err(|error| unwritten(path, error))?;
+        let path = &target.path;
+        let changes = before.changes(hands).await;
+        let changes = changes.map_err(|error| unwritten(path, error))?;
+        target.write(&changes.patch)?;
         let files = match changes.files {
             0 => "no change".to_owned(),
             files => format!("changes of {}", amount::of(files as u64, "file")),
@@ -139,8 +193,10 @@ impl Outputs {
     }
 }
 
-fn unwritten(path: &Path, error: io::Error) -> Failure {
-    let error = anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
+fn unwritten(path: &Path, error: impl Into<anyhow::Error>) -> Failure {
+    let error = error
+        .into()
+        .context(format!("cannot write {}", path.display()));
     Failure::new(Exit::Unfinished, error)
 }
 
@@ -222,6 +278,21 @@ pub(super) fn real(path: &Path) -> PathBuf {
         })
 }
 
+/// The path without `.` and `..`, by its text alone.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
 /// Writes a file whole or not at all; what is no plain file is written into.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_by(path, |mut file| file.write_all(bytes))
@@ -252,7 +323,33 @@ pub(super) fn write_by<E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn what_tools_put_in_the_way_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for name in ["out", "elsewhere"] {
+            fs::create_dir(dir.join(name)).unwrap();
+        }
+        let said = |target: &Target| match target.write(b"x") {
+            Ok(()) => "written".to_owned(),
+            Err(failure) => failure.line().replace(dir.to_str().unwrap(), ""),
+        };
+        let target = Target::of(dir.join("out/last"));
+        assert_eq!(said(&target), "written");
+        fs::remove_file(dir.join("out/last")).unwrap();
+        symlink("/dev/null", dir.join("out/last")).unwrap();
+        let replaced = "cannot write /out/last: it is no plain file any more";
+        assert_eq!(said(&target), replaced);
+        fs::rename(dir.join("out"), dir.join("moved")).unwrap();
+        symlink(dir.join("elsewhere"), dir.join("out")).unwrap();
+        let moved = "cannot write /out/last: its directory is another one than when the run began";
+        assert_eq!(said(&target), moved);
+        assert_eq!(fs::read_dir(dir.join("elsewhere")).unwrap().count(), 0);
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_keeps_its_mode() {

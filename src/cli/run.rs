@@ -31,9 +31,8 @@ use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
-use crate::cli::told::told;
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, process, stop};
+use crate::cli::{Process, RunArgs, find, models, offline, process, stop, told};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -69,11 +68,15 @@ async fn go(
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref();
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process).await?;
+    let root = told::wanted(&start.settings, false, &workspace, process).root;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
-    let outputs = outputs.keep(&workspace, ours)?;
+    let outputs = match agent.hands() {
+        Some(hands) => outputs.keep(hands, &root, ours).await?,
+        None => outputs,
+    };
     let (mut recorder, first) = match taken_up {
         Some(recorder) => {
             let before = began_in(recorder.view());
@@ -120,12 +123,14 @@ async fn go(
     let again = again(args, &start, &recorder);
     let order = compaction(&start, &recorder, &mut report)?;
     let ended = work(&agent, &mut recorder, (order, task), &again, &mut report).await?;
-    agent.close().await;
-    let written = match ended {
+    let written = match (&ended, agent.hands()) {
         // Whoever asked twice waits for nothing.
-        (Ended::AtOnce, _) => outputs.last_message(recorder.view(), &mut report),
-        (Ended::Returned(_) | Ended::Unread, _) => outputs.write(recorder.view(), &mut report),
+        ((Ended::AtOnce, _), _) | (_, None) => outputs.last_message(recorder.view(), &mut report),
+        ((Ended::Returned(_) | Ended::Unread, _), Some(hands)) => {
+            outputs.write(hands, recorder.view(), &mut report).await
+        }
     };
+    agent.close().await;
     drop(lock);
     let exit = tell(ended, &recorder, &again, &start, &mut report)?;
     written.map(|()| exit)
@@ -287,26 +292,32 @@ async fn agent(
     process: &Process,
 ) -> Result<(Agent, Vec<String>), Failure> {
     let before = taken_up.and_then(|recorder| recorder.view().setup());
-    let told = told(
-        &start.settings,
-        args.choice.wants_skills(&start.settings),
-        workspace,
-        process,
-    )?;
+    let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
+    let files = toolbox::own(&process.environment)?;
+    let skills = args.choice.wants_skills(&start.settings);
+    let wanted = told::wanted(&start.settings, skills, workspace, process);
+    let site = Site {
+        workspace: site(workspace, start, process).map_err(|error| usage(error.into()))?,
+        tools: files.iter().map(|file| file.tool.clone()).collect(),
+        ours: ours(args, start, process),
+        above: wanted.above(workspace),
+    };
+    let sandbox = &start.settings.policy.sandbox;
+    let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
+    let told = told::told(&start.settings, &wanted, &hands, process).await?;
     let (mut setup, prices) = setup(start, before, run, told.text)?;
     // A run that is taken up keeps the form of its answer unless another one is named.
     if setup.policy.output.is_none() {
         let kept = before.and_then(|before| before.policy.output.as_ref());
         setup.policy.output = kept.cloned();
     }
-    let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let client = client(start)?;
-    let tools = Tools::all(&start.settings, &process.environment, told.skills)?;
-    let mut remarks = tools.remarks(&start.settings);
+    let tools = Tools::of(&start.settings, files, told.skills);
+    let mut remarks = vec![sandboxed];
+    remarks.extend(tools.remarks(&start.settings));
     remarks.extend(told.remarks);
     remarks.extend(models::moved(start, before));
     remarks.extend(prices);
-    let own = tools.files.iter().map(|file| file.tool.clone()).collect();
     let mut toolbox = tools.offered(&start.settings, &args.choice)?;
     // What a person pruned stays out until they name the tools to offer.
     if let Some(before) = before.filter(|_| args.choice.tools.is_empty()) {
@@ -316,14 +327,6 @@ async fn agent(
         toolbox = toolbox.without(there).map_err(toolbox::unknown)?;
         setup.policy.pruned.clone_from(pruned);
     }
-    let site = site(workspace, start, process);
-    let site = Site {
-        workspace: site.map_err(|e| usage(e.into()))?,
-        tools: own,
-        ours: ours(args, start, process),
-    };
-    let (hands, told) = confined::hands(&start.settings.policy.sandbox, site, process).await?;
-    remarks.insert(0, told);
     if workspace.join("config.yaml").exists() {
         remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
     }

@@ -3,53 +3,82 @@
 use std::path::{Path, PathBuf};
 
 use undertext::config::{self, Settings};
-use undertext::instructions::{self, Instructions, Sources};
+use undertext::hands::{Hands, LookError};
+use undertext::instructions::{self, Instructions, Sources, Wanted};
 use undertext::tools::Skill;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, start};
 
-/// The system text for a run in this workspace, and the skills if it wants them.
-pub(super) fn told(
+/// What of the project around a workspace is read.
+pub(super) fn wanted(
     settings: &Settings,
     with_skills: bool,
     workspace: &Path,
     process: &Process,
+) -> Wanted {
+    let home = start::home(&process.environment);
+    let notes = settings.instructions.agents_md;
+    Wanted::of(workspace, home.as_deref(), notes, with_skills)
+}
+
+/// The system text for a run with these hands, and the skills if it wants them. The project's own words
+/// are read by the hands, the user's here.
+pub(super) async fn told(
+    settings: &Settings,
+    wanted: &Wanted,
+    hands: &Hands,
+    process: &Process,
 ) -> Result<Instructions, Failure> {
     let home = start::home(&process.environment);
     let own_skills = own_skills(process);
-    let wanted = &settings.instructions;
-    let text = wanted.file.as_deref().map(|file| {
+    let said = &settings.instructions;
+    let text = said.file.as_deref().map(|file| {
         let path = placed(file, home.as_deref(), process);
         instructions::read(&path).map_err(|error| Failure::new(Exit::Usage, error))
     });
     let text = text.transpose()?;
-    Ok(Instructions::find(&Sources {
-        workspace,
+    let sources = Sources {
+        workspace: hands.root(),
         home: home.as_deref(),
         own_skills: own_skills.as_deref(),
-        skills: with_skills,
+        skills: wanted.skills,
         text: text.as_deref(),
-        append: wanted.append.as_deref(),
-        agents_md: wanted.agents_md,
-    }))
+        append: said.append.as_deref(),
+        agents_md: wanted.notes,
+    };
+    let project = hands.project(wanted).await.map_err(unseen)?;
+    Ok(Instructions::with(&sources, project))
 }
 
-/// The skills for a run in this workspace.
-pub(super) fn skills(workspace: &Path, process: &Process) -> Vec<Skill> {
+/// The skills that these hands see in their workspace, and those in the user's own folder.
+pub(super) async fn skills(own: Option<&Path>, hands: &Hands) -> Result<Vec<Skill>, Failure> {
+    let sources = Sources {
+        own_skills: own,
+        skills: true,
+        ..Sources::of(hands.root())
+    };
+    let project = hands.project(&sources.of_project()).await.map_err(unseen)?;
+    Ok(Instructions::with(&sources, project).skills)
+}
+
+/// The skills of a workspace that is only looked at, by nobody with a key.
+pub(super) fn skills_here(workspace: &Path, process: &Process) -> Vec<Skill> {
     let found = Instructions::find(&Sources {
-        workspace,
         home: start::home(&process.environment).as_deref(),
         own_skills: own_skills(process).as_deref(),
         skills: true,
-        text: None,
-        append: None,
-        agents_md: false,
+        ..Sources::of(workspace)
     });
     found.skills
 }
 
-fn own_skills(process: &Process) -> Option<PathBuf> {
+fn unseen(error: LookError) -> Failure {
+    Failure::new(Exit::Unfinished, error)
+}
+
+/// The user's own folder of skills.
+pub(super) fn own_skills(process: &Process) -> Option<PathBuf> {
     let own = config::own_file(&process.environment)?;
     Some(own.with_file_name("skills"))
 }

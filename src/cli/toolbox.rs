@@ -51,16 +51,17 @@ impl Tools {
         environment: &Environment,
         skills: Vec<Skill>,
     ) -> Result<Self, Failure> {
-        let builtin = Toolbox::builtin();
-        let mut taken = names(&builtin);
-        taken.push(FOR_SKILLS.to_owned());
-        let files = config::tools(environment, &taken)?;
-        let toolbox = builtin.with_skills(skills);
+        Ok(Self::of(settings, own(environment)?, skills))
+    }
+
+    /// The same with the person's own in these files.
+    pub(crate) fn of(settings: &Settings, files: Vec<ToolFile>, skills: Vec<Skill>) -> Self {
+        let toolbox = Toolbox::builtin().with_skills(skills);
         let toolbox = files
             .iter()
             .fold(toolbox, |toolbox, file| toolbox.with_external(&file.tool));
         let toolbox = toolbox.with_meta(|spec| settings.tool(&spec.name).meta(spec.meta.clone()));
-        Ok(Self { toolbox, files })
+        Self { toolbox, files }
     }
 
     /// The tools that a run offers: those that the flags name, else those that are not switched
@@ -101,6 +102,13 @@ impl Tools {
         });
         said.collect()
     }
+}
+
+/// The files of the person's own tools.
+pub(crate) fn own(environment: &Environment) -> Result<Vec<ToolFile>, Failure> {
+    let mut taken = names(&Toolbox::builtin());
+    taken.push(FOR_SKILLS.to_owned());
+    Ok(config::tools(environment, &taken)?)
 }
 
 /// The names of the tools, in their order.

@@ -60,7 +60,7 @@ pub(crate) fn tools(args: &ToolsArgs, process: &Process, term: &mut Term) -> Res
         .settings
         .sources(&process.environment, config::Sections::default());
     let settings = config::load(&sources)?;
-    let skills = start::workspace(None, process).map(|here| told::skills(&here, process));
+    let skills = start::workspace(None, process).map(|here| told::skills_here(&here, process));
     let skills = skills.unwrap_or_default();
     let Tools { toolbox, files } = Tools::all(&settings, &process.environment, skills)?;
     let all = toolbox.specs();

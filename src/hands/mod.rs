@@ -11,6 +11,7 @@
 
 mod deaths;
 mod serve;
+mod look;
 #[cfg(target_os = "linux")]
 mod descriptors;
 #[cfg(target_os = "linux")]
@@ -49,6 +50,7 @@ pub use self::attend::{AttendError, STAGES, attend};
 pub use self::confined::{ConfinedError, Launch};
 #[cfg(target_os = "linux")]
 pub use self::descriptors::withhold_descriptors;
+pub use self::look::{Held, HeldFile, LARGEST_HELD, LookError};
 pub use crate::tools::external::External;
 pub use crate::tools::family::end_all;
 pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};

@@ -14,7 +14,7 @@ use crate::hands::hints::Hints;
 use crate::hands::limits::Limits;
 #[cfg(target_os = "linux")]
 use crate::hands::watched::Watched;
-use crate::hands::{Answer, Ask, Order};
+use crate::hands::{Answer, Ask, Order, look};
 use crate::id::CallId;
 use crate::tools::background::Jobs;
 use crate::tools::external::{self, External};
@@ -154,6 +154,7 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     let mut outcome = match tool.as_str() {
         "Bash" => bash::run(&site, &arguments, usual, jobs, &cancel).await,
         hook::NAME => hook::run(&site, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
+        name if look::is_one(name) => looked(site, tool.clone(), arguments).await,
         "Job" => job::run(jobs, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Read" => file(read::run, site, arguments).await,
         "Write" => file(write::run, site, arguments).await,
@@ -171,7 +172,8 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     }
     // What is read is not changed, and a hook's output is for a program.
     #[cfg(target_os = "linux")]
-    let reads = matches!(tool.as_str(), "Read" | "Grep" | "Glob" | hook::NAME);
+    let reads =
+        matches!(tool.as_str(), "Read" | "Grep" | "Glob" | hook::NAME) || look::is_one(&tool);
     #[cfg(target_os = "linux")]
     if let Some(watched) = bench.watched.as_ref().filter(|_| !reads) {
         watched.tell(&mut outcome);
@@ -186,6 +188,13 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
 /// Runs a file tool where it may block. It is short: once begun it is not cut off.
 async fn file(tool: fn(&Site, &str) -> Outcome, site: Site, arguments: String) -> Outcome {
     let done = tokio::task::spawn_blocking(move || tool(&site, &arguments)).await;
+    done.unwrap_or_else(|_| failed())
+}
+
+/// Looks at the workspace where that may block. It is not cut off.
+async fn looked(site: Site, name: String, arguments: String) -> Outcome {
+    let look = move || look::perform(&site, &name, &arguments);
+    let done = tokio::task::spawn_blocking(look).await;
     done.unwrap_or_else(|_| failed())
 }
 

@@ -8,7 +8,7 @@ use crate::instructions::file;
 use crate::words::grouped;
 
 /// The name of the files.
-const NAME: &str = "AGENTS.md";
+pub(super) const NAME: &str = "AGENTS.md";
 
 /// The most that all of them together take, in bytes.
 const ROOM: u64 = 32 << 10;
@@ -27,17 +27,16 @@ struct Note {
 }
 
 /// The notes as they stand in the system text; empty if there are none.
-pub(super) fn find(workspace: &Path, home: Option<&Path>, remarks: &mut Vec<String>) -> String {
-    let root = root(workspace, home);
-    let below = |directory: &&Path| directory.starts_with(&root);
+pub(super) fn find(workspace: &Path, root: &Path, remarks: &mut Vec<String>) -> String {
+    let below = |directory: &&Path| directory.starts_with(root);
     let mut left = ROOM;
     let mut notes = Vec::new();
     let mut said = Vec::new();
     // The nearest says most about the work at hand, so it has the room first.
     for directory in workspace.ancestors().take_while(below) {
         let path = directory.join(NAME);
-        let name = file::shown(path.strip_prefix(&root).unwrap_or(&path));
-        match file::text(&path, left, (&root, "the project")) {
+        let name = file::shown(path.strip_prefix(root).unwrap_or(&path));
+        match file::text(&path, left, (root, "the project")) {
             Ok(None) => {}
             Ok(Some(found)) => {
                 let left_out = found.size - found.text.len() as u64;
@@ -96,7 +95,7 @@ impl Note {
 /// The root of the project: the nearest directory with `.git` from the workspace up to the home
 /// directory, or the workspace itself. A directory of somebody else ends the search, since
 /// whoever owns it may put there what they like.
-fn root(workspace: &Path, home: Option<&Path>) -> PathBuf {
+pub(super) fn root(workspace: &Path, home: Option<&Path>) -> PathBuf {
     let owner = |directory: &Path| directory.metadata().ok().map(|found| found.uid());
     let own = owner(workspace);
     for directory in workspace.ancestors() {
@@ -111,4 +110,11 @@ fn root(workspace: &Path, home: Option<&Path>) -> PathBuf {
         }
     }
     workspace.to_owned()
+}
+
+/// Whether a path without symlinks is one of the project's own: below its root, and not in what version
+/// control keeps for itself, which may hold passwords of servers.
+pub(super) fn is_of(root: &Path, real: &Path) -> bool {
+    let below = real.strip_prefix(root);
+    below.is_ok_and(|below| below.iter().all(|part| part != ".git"))
 }

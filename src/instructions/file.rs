@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::instructions::agents;
 use crate::tools::scope;
 
 /// The longest text in place of the built-in one, in bytes.
@@ -29,6 +30,8 @@ pub(super) enum Unread {
     NoFile,
     #[error("it leads out of {0}")]
     Outside(&'static str),
+    #[error("it leads to nothing that can be read")]
+    Nowhere,
     #[error("it is not text in UTF-8")]
     NoText,
     #[error("it cannot be read: {}", .0.kind())]
@@ -55,8 +58,11 @@ pub(super) fn text(
         Err(error) => return Err(error.into()),
         Ok(_) => {}
     }
-    let real = path.canonicalize()?;
-    if !real.starts_with(root) {
+    let real = match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Unread::Nowhere),
+        real => real?,
+    };
+    if !agents::is_of(root, &real) {
         return Err(Unread::Outside(named));
     }
     if !real.symlink_metadata()?.is_file() {

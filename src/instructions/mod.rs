@@ -12,9 +12,12 @@
 mod file;
 mod agents;
 mod skills;
+mod project;
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use self::project::{Project, Wanted};
 
 use crate::tools::Skill;
 
@@ -84,18 +87,39 @@ pub struct InstructionsError {
     pub source: io::Error,
 }
 
+impl<'a> Sources<'a> {
+    /// Nothing but the built-in text, in this workspace.
+    pub fn of(workspace: &'a Path) -> Self {
+        Self {
+            workspace,
+            home: None,
+            own_skills: None,
+            skills: false,
+            text: None,
+            append: None,
+            agents_md: false,
+        }
+    }
+
+    /// What is asked of the project.
+    pub fn of_project(&self) -> Wanted {
+        Wanted::of(self.workspace, self.home, self.agents_md, self.skills)
+    }
+}
+
 impl Instructions {
-    /// Reads every source.
+    /// Reads every source in this process.
     pub fn find(sources: &Sources<'_>) -> Self {
-        let mut remarks = Vec::new();
-        let project = if sources.agents_md {
-            agents::find(sources.workspace, sources.home, &mut remarks)
-        } else {
-            String::new()
-        };
+        let wanted = sources.of_project();
+        Self::with(sources, Project::read(sources.workspace, &wanted))
+    }
+
+    /// The same with what the project says, which was read elsewhere: nothing of it is opened.
+    pub fn with(sources: &Sources<'_>, project: Project) -> Self {
+        let mut remarks = project.remarks;
         let parts = [
             sources.text.unwrap_or(BUILTIN),
-            &project,
+            &project.notes,
             sources.append.unwrap_or_default(),
         ];
         let parts = parts.map(str::trim).into_iter();
@@ -105,7 +129,8 @@ impl Instructions {
             text.push('\n');
         }
         let skills = if sources.skills {
-            skills::find(sources.workspace, sources.own_skills, &mut remarks)
+            let project = (project.skills, project.said);
+            skills::all(sources.own_skills, project, &mut remarks)
         } else {
             Vec::new()
         };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::instructions::agents;
 use crate::instructions::file::{self, Unread};
 use crate::tools::{Skill, SkillOrigin};
 
@@ -82,6 +83,9 @@ enum Unusable {
     System(#[from] io::Error),
 }
 
+/// Folders, as they can be named, and what each of them is or why it is no skill.
+type Folders = Vec<(String, Result<Skill, String>)>;
+
 /// A directory with skills in it.
 struct Shelf<'a> {
     directory: PathBuf,
@@ -89,23 +93,42 @@ struct Shelf<'a> {
     workspace: &'a Path,
 }
 
-/// The skills by name. Of two with one name the user's own is taken.
-pub(super) fn find(workspace: &Path, own: Option<&Path>, remarks: &mut Vec<String>) -> Vec<Skill> {
-    let own = own.map(|directory| (directory.to_owned(), SkillOrigin::User));
-    let project = (workspace.join(".agents/skills"), SkillOrigin::Workspace);
+/// The folders of skills in a project, as they can be named, and what each of them is.
+pub(super) fn of_project(workspace: &Path, said: &mut Vec<String>) -> Folders {
+    let shelf = Shelf {
+        directory: workspace.join(".agents/skills"),
+        origin: SkillOrigin::Workspace,
+        workspace,
+    };
+    shelf.skills(said)
+}
+
+/// The skills by name: the user's own, and those of the project with what was said of them. Of two with
+/// one name the user's own is taken.
+pub(super) fn all(
+    own: Option<&Path>,
+    project: (Folders, Vec<String>),
+    remarks: &mut Vec<String>,
+) -> Vec<Skill> {
     let mut skills: Vec<Skill> = Vec::new();
     let mut said = Vec::new();
-    for (directory, origin) in own.into_iter().chain([project]) {
+    let own = own.map(|directory| {
         let shelf = Shelf {
-            directory,
-            origin,
-            workspace,
+            directory: directory.to_owned(),
+            origin: SkillOrigin::User,
+            workspace: Path::new(""),
         };
-        for (folder, found) in shelf.skills(&mut said) {
+        shelf.skills(&mut said)
+    });
+    let (folders, of_project) = project;
+    let own = own.map(|folders| (SkillOrigin::User, folders));
+    said.extend(of_project);
+    for (origin, folders) in own.into_iter().chain([(SkillOrigin::Workspace, folders)]) {
+        for (folder, found) in folders {
             let same = |other: &&Skill, name: &str| other.name.eq_ignore_ascii_case(name);
             let found = found.and_then(|skill| {
                 match skills.iter().find(|other| same(other, &skill.name)) {
-                    Some(other) if other.origin == origin => Err(Unusable::Twice),
+                    Some(other) if other.origin == origin => Err(Unusable::Twice.to_string()),
                     Some(other) => {
                         let name = &other.name;
                         said.push(format!(
@@ -143,7 +166,7 @@ pub(super) fn find(workspace: &Path, own: Option<&Path>, remarks: &mut Vec<Strin
 
 impl Shelf<'_> {
     /// What the folders in it are, in the order of their names.
-    fn skills(&self, said: &mut Vec<String>) -> Vec<(String, Result<Skill, Unusable>)> {
+    fn skills(&self, said: &mut Vec<String>) -> Folders {
         let names = match names(&self.directory) {
             Ok(names) => names,
             Err(error) => {
@@ -159,7 +182,10 @@ impl Shelf<'_> {
         folders
             .map(|folder| {
                 let shown = file::shown(self.name(&folder));
-                (shown, self.skill(&folder))
+                (
+                    shown,
+                    self.skill(&folder).map_err(|error| error.to_string()),
+                )
             })
             .collect()
     }
@@ -175,7 +201,7 @@ impl Shelf<'_> {
     fn skill(&self, folder: &Path) -> Result<Skill, Unusable> {
         let real = folder.canonicalize()?;
         // Where the user's own folders lead is the user's choice.
-        if self.origin == SkillOrigin::Workspace && !real.starts_with(self.workspace) {
+        if self.origin == SkillOrigin::Workspace && !agents::is_of(self.workspace, &real) {
             return Err(Unusable::Outside);
         }
         let named = self.name(folder).to_str().filter(|name| is_plain(name));

@@ -181,7 +181,7 @@ fn what_is_no_text_of_the_project_is_not_read() {
     fs::create_dir(place.path("home/project/crates/one/AGENTS.md")).unwrap();
     insta::assert_snapshot!(place.told("", None).remarks.join("\n"), @"
     crates/one/AGENTS.md is not read: it is not a plain file
-    crates/AGENTS.md is not read: it cannot be read: entity not found
+    crates/AGENTS.md is not read: it leads to nothing that can be read
     AGENTS.md is not read: it is not text in UTF-8
     ");
 }

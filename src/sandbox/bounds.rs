@@ -225,6 +225,13 @@ impl Bounds {
         self
     }
 
+    /// The same bounds, within which these may be read as well, unless they are hidden.
+    #[must_use]
+    pub fn seeing(mut self, paths: Vec<PathBuf>) -> Self {
+        self.read.extend(paths);
+        self
+    }
+
     /// The same bounds, enforced in these ways alone: how a test forces what another system has.
     #[doc(hidden)]
     #[must_use]

@@ -50,6 +50,27 @@ impl Ignored {
         }
     }
 
+    /// What the directories above the workspace say, from the root of its project on, and what the
+    /// repository of the project excludes besides.
+    pub(crate) fn of_project(project: &Path, workspace: &Path) -> Self {
+        let mut above: Vec<&Path> = workspace
+            .ancestors()
+            .skip(1)
+            .take_while(|above| above.starts_with(project))
+            .collect();
+        above.reverse();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = |directory: &Path| rustix::fs::open(directory, flags, Mode::empty()).ok();
+        let excluded = open(&project.join(".git/info"));
+        let excluded = excluded.map(|opened| lines(opened.as_fd(), "exclude", project));
+        let said = above
+            .into_iter()
+            .filter_map(|above| Some(said(open(above)?.as_fd(), above)));
+        Self {
+            levels: excluded.into_iter().chain(said).collect(),
+        }
+    }
+
     /// Goes into a directory of the innermost one.
     pub(crate) fn enter(&mut self, opened: BorrowedFd<'_>, directory: &Path) {
         self.levels.push(said(opened, directory));
@@ -77,8 +98,13 @@ impl Ignored {
 /// What the file in this directory says; nothing, if there is none. Lines that make no sense are
 /// passed over.
 fn said(opened: BorrowedFd<'_>, directory: &Path) -> Gitignore {
+    lines(opened, ".gitignore", directory)
+}
+
+/// What the file of this name says of what is in a directory.
+fn lines(opened: BorrowedFd<'_>, name: &str, directory: &Path) -> Gitignore {
     let mut bytes = Vec::new();
-    let read = file::open(opened, OsStr::new(".gitignore"))
+    let read = file::open(opened, OsStr::new(name))
         .is_ok_and(|(file, _)| file.take(LARGEST).read_to_end(&mut bytes).is_ok());
     if !read {
         return Gitignore::empty();

@@ -34,6 +34,7 @@ pub(crate) mod read;
 pub(crate) mod write;
 mod ignored;
 pub(crate) mod walk;
+pub(crate) mod survey;
 mod wildcard;
 mod line;
 mod findings;

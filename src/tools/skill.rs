@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::exchange::ToolSpec;
 use crate::tools::{Call, Outcome, Tool, declared, schema};
 use crate::words::grouped;
 
 /// A skill as a run knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
     /// The name by which it is loaded.
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Skill {
 }
 
 /// Whose words a skill holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SkillOrigin {
     /// The user's own.
     User,

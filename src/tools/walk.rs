@@ -140,8 +140,19 @@ impl Tree {
         watch: &Watch,
         visit: &mut dyn FnMut(Thing<'_>),
     ) -> Unseen {
+        let ignored = Ignored::above(&site.workspace, &self.real);
+        self.walk_but(ignored, watch, visit)
+    }
+
+    /// The same but what these files name, and those in the directory.
+    pub(crate) fn walk_but(
+        self,
+        ignored: Ignored,
+        watch: &Watch,
+        visit: &mut dyn FnMut(Thing<'_>),
+    ) -> Unseen {
         let mut walk = Walk {
-            ignored: Ignored::above(&site.workspace, &self.real),
+            ignored,
             base: &self.real,
             watch,
             visit,

@@ -1,27 +1,22 @@
-//! What changes in a directory between two moments, as a patch that `git apply` takes.
+//! What changes in a workspace between two moments, as a patch that `git apply` takes.
 //!
 //! [`Before`] keeps what the files hold now; [`Before::changes`] compares that with what they hold
-//! later. Git need not be there: what a repository ignores is left out by reading its rules, and
-//! `.git` is never looked at. What is too large or no text is compared, and named in the patch
-//! where it changed, but not contained in it.
+//! later. Hands look at the workspace, so that nothing but the workspace is seen, and no git is run: what
+//! `.gitignore` files leave out is left out, and `.git` is never looked at. What is too large or no text
+//! is compared, and named in the patch where it changed, but not contained in it.
 
 mod patch;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write as _};
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
-use rustix::fs::OFlags;
-use sha2::{Digest as _, Sha256};
+use undertext::hands::{Hands, Held, HeldFile, LookError};
 
 use crate::cli::changes::patch::{Side, named, shown};
-
-/// The largest file that a patch may contain.
-const FILE_BYTES: usize = 1 << 20;
 
 /// How much is kept in all.
 const ALL_BYTES: u64 = 256 << 20;
@@ -33,6 +28,7 @@ const ALL_FILES: usize = 50_000;
 #[derive(Debug)]
 pub(crate) struct Before {
     root: PathBuf,
+    project: PathBuf,
     left_out: Vec<PathBuf>,
     files: BTreeMap<PathBuf, Kept>,
     /// The texts, one behind the other, in a file without a name: it ends with the process.
@@ -50,14 +46,15 @@ pub(crate) struct Changes {
     pub(crate) named: usize,
 }
 
-/// What is known of a file.
-#[derive(Debug)]
-struct Found {
-    /// As git writes it.
-    mode: u32,
-    digest: [u8; 32],
-    /// What it holds, if that is a text of a size that is shown.
-    text: Option<Vec<u8>>,
+/// What changed cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangesError {
+    /// The workspace cannot be looked at.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// What it held cannot be kept.
+    #[error("what the files held cannot be kept")]
+    Keep(#[from] io::Error),
 }
 
 /// What is kept of a file; `None` if it could not be read.
@@ -72,27 +69,36 @@ struct KeptFile {
 }
 
 impl Before {
-    /// Keeps what the files below `root` hold, those in `left_out` and below left out.
-    pub(crate) fn take(root: &Path, left_out: Vec<PathBuf>) -> io::Result<Self> {
+    /// Keeps what the files in the workspace of these hands hold, those in `left_out` and below left
+    /// out. `project` is the root of the project.
+    pub(crate) async fn take(
+        hands: &Hands,
+        project: &Path,
+        left_out: Vec<PathBuf>,
+    ) -> Result<Self, ChangesError> {
         let mut before = Self {
-            root: root.to_owned(),
+            root: hands.root().to_owned(),
+            project: project.to_owned(),
             left_out,
             files: BTreeMap::new(),
             texts: tempfile::tempfile()?,
         };
         let mut end = 0;
-        for path in before.walk() {
-            let kept = match found(&before.root.join(&path)) {
-                Ok(None) => continue,
-                Ok(Some(file)) => Some(before.keep(&file, &mut end)?),
-                Err(_) => None,
+        let paths = before.paths(hands).await?;
+        let keep = |path: &Path, held| -> Result<(), ChangesError> {
+            let kept = match held {
+                Held::Nothing => return Ok(()),
+                Held::File(file) => Some(before.keep(&file, &mut end)?),
+                Held::Unreadable => None,
             };
-            before.files.insert(path, kept);
-        }
+            before.files.insert(path.to_owned(), kept);
+            Ok(())
+        };
+        hands.contents(&paths, keep).await?;
         Ok(before)
     }
 
-    fn keep(&self, file: &Found, end: &mut u64) -> io::Result<KeptFile> {
+    fn keep(&self, file: &HeldFile, end: &mut u64) -> io::Result<KeptFile> {
         let fits =
             |text: &&Vec<u8>| self.files.len() < ALL_FILES && *end + text.len() as u64 <= ALL_BYTES;
         let mut at = None;
@@ -109,25 +115,28 @@ impl Before {
     }
 
     /// What changed since.
-    pub(crate) fn changes(&self) -> io::Result<Changes> {
+    pub(crate) async fn changes(&self, hands: &Hands) -> Result<Changes, ChangesError> {
         let mut changes = Changes::default();
         let mut paths: Vec<PathBuf> = self.files.keys().cloned().collect();
         // What is ignored by now is still there.
-        paths.extend(self.walk());
+        paths.extend(self.paths(hands).await?);
         paths.sort_unstable();
         paths.dedup();
-        for path in paths {
-            let old = match self.files.get(&path) {
+        let compare = |path: &Path, held| -> Result<(), ChangesError> {
+            let old = match self.files.get(path) {
                 Some(Some(old)) => Some(old),
-                Some(None) => continue,
+                Some(None) => return Ok(()),
                 None => None,
             };
-            // Of a file that cannot be read nothing can be said.
-            let Ok(new) = found(&self.root.join(&path)) else {
-                continue;
-            };
-            self.compare(&path, old, new.as_ref(), &mut changes)?;
-        }
+            match held {
+                // Of a file that cannot be read nothing can be said.
+                Held::Unreadable => {}
+                Held::Nothing => self.compare(path, old, None, &mut changes)?,
+                Held::File(new) => self.compare(path, old, Some(&new), &mut changes)?,
+            }
+            Ok(())
+        };
+        hands.contents(&paths, compare).await?;
         Ok(changes)
     }
 
@@ -135,7 +144,7 @@ impl Before {
         &self,
         path: &Path,
         old: Option<&KeptFile>,
-        new: Option<&Found>,
+        new: Option<&HeldFile>,
         changes: &mut Changes,
     ) -> io::Result<()> {
         let before = old.map(|old| (old.mode, old.digest));
@@ -170,75 +179,18 @@ impl Before {
         Ok(())
     }
 
-    /// The paths of the files, below the root, that no repository's rules leave out.
-    fn walk(&self) -> Vec<PathBuf> {
-        let left_out = self.left_out.clone();
-        let walk = WalkBuilder::new(&self.root)
-            .standard_filters(false)
-            .parents(true)
-            .git_ignore(true)
-            .git_exclude(true)
-            .filter_entry(move |entry| {
-                entry.file_name() != ".git" && !left_out.iter().any(|path| path == entry.path())
-            })
-            .build();
-        let below = |entry: ignore::DirEntry| {
-            let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
-            let path = entry.path().strip_prefix(&self.root).ok()?.to_owned();
-            (!is_directory).then_some(path)
+    /// The paths of the files, below the root, that no rules leave out.
+    async fn paths(&self, hands: &Hands) -> Result<Vec<PathBuf>, LookError> {
+        let mut paths = hands.files(&self.project).await?;
+        let is_left_out = |path: &Path| {
+            let whole = self.root.join(path);
+            self.left_out
+                .iter()
+                .any(|left_out| whole.starts_with(left_out))
         };
-        walk.filter_map(Result::ok).filter_map(below).collect()
+        paths.retain(|path| !is_left_out(path));
+        Ok(paths)
     }
-}
-
-/// Reads a file, or where a link leads to; `None` if there is nothing that a patch could hold.
-fn found(path: &Path) -> io::Result<Option<Found>> {
-    let metadata = match fs::symlink_metadata(path) {
-        Err(error) if is_nothing(&error) => return Ok(None),
-        metadata => metadata?,
-    };
-    if metadata.is_symlink() {
-        let target = fs::read_link(path)?.as_os_str().as_bytes().to_owned();
-        return Ok(Some(Found {
-            mode: 0o120_000,
-            digest: Sha256::digest(&target).into(),
-            text: Some(target),
-        }));
-    }
-    if !metadata.is_file() {
-        return Ok(None);
-    }
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut options = OpenOptions::new();
-    let mut file = options.read(true).custom_flags(flags).open(path)?;
-    let mut head = Vec::new();
-    Read::by_ref(&mut file)
-        .take(FILE_BYTES as u64 + 1)
-        .read_to_end(&mut head)?;
-    let mut digest = Sha256::new_with_prefix(&head);
-    let mut chunk = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => digest.update(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let executable = metadata.mode() & 0o100 != 0;
-    Ok(Some(Found {
-        mode: if executable { 0o100_755 } else { 0o100_644 },
-        digest: digest.finalize().into(),
-        text: (head.len() <= FILE_BYTES && !head.contains(&0)).then_some(head),
-    }))
-}
-
-/// Whether the error says that nothing is there.
-fn is_nothing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Patches that git itself takes.
 
-use std::fs::Permissions;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::process::Command;
+
+use undertext::hands::{LARGEST_HELD, Workspace};
 
 use super::*;
 
@@ -15,14 +17,30 @@ fn write(root: &Path, files: &[(&str, &[u8])]) {
     }
 }
 
+/// Hands in this process.
+fn hands(root: &Path) -> Hands {
+    Hands::in_process(Workspace::open(root, None, Vec::new()).unwrap())
+}
+
+async fn take(root: &Path, left_out: Vec<PathBuf>) -> (Hands, Before) {
+    let hands = hands(root);
+    let before = Before::take(&hands, hands.root(), left_out).await.unwrap();
+    (hands, before)
+}
+
 /// Every file below a directory with its mode and bytes, `.git` left out.
-fn tree(root: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
-    let before = Before::take(root, Vec::new()).unwrap();
-    let files = before.walk().into_iter().map(|path| {
-        let file = found(&root.join(&path)).unwrap().unwrap();
-        (path, file.mode, file.text.unwrap_or_default())
-    });
-    let mut files: Vec<_> = files.collect();
+async fn tree(root: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let hands = hands(root);
+    let paths = hands.files(root).await.unwrap();
+    let mut files = Vec::new();
+    let keep = |path: &Path, held| {
+        let Held::File(file) = held else {
+            return Ok::<_, LookError>(());
+        };
+        files.push((path.to_owned(), file.mode, file.text.unwrap_or_default()));
+        Ok(())
+    };
+    hands.contents(&paths, keep).await.unwrap();
     files.sort();
     files
 }
@@ -43,22 +61,22 @@ fn apply(root: &Path, patch: &[u8], more: &[&str]) {
 
 /// Lays out the files twice, changes one of the two, and lets git make the other one equal, then
 /// undo that. The patch is returned.
-fn check(files: &[(&str, &[u8])], change: impl Fn(&Path)) -> Changes {
+async fn check(files: &[(&str, &[u8])], change: impl Fn(&Path)) -> Changes {
     let place = tempfile::tempdir().unwrap();
     let (ours, gits) = (place.path().join("ours"), place.path().join("gits"));
     for root in [&ours, &gits] {
         fs::create_dir(root).unwrap();
         write(root, files);
     }
-    let original = tree(&gits);
-    let before = Before::take(&ours, Vec::new()).unwrap();
+    let original = tree(&gits).await;
+    let (hands, before) = take(&ours, Vec::new()).await;
     change(&ours);
-    let changes = before.changes().unwrap();
+    let changes = before.changes(&hands).await.unwrap();
     if changes.named == 0 {
         apply(&gits, &changes.patch, &[]);
-        assert_eq!(tree(&gits), tree(&ours));
+        assert_eq!(tree(&gits).await, tree(&ours).await);
         apply(&gits, &changes.patch, &["--reverse"]);
-        assert_eq!(tree(&gits), original);
+        assert_eq!(tree(&gits).await, original);
     }
     changes
 }
@@ -83,8 +101,8 @@ fn every_kind_of_change(root: &Path, many: &str) {
     write(root, new);
 }
 
-#[test]
-fn git_takes_the_patch() {
+#[tokio::test]
+async fn git_takes_the_patch() {
     let many: Vec<String> = (1..=40).map(|n| format!("line {n}\n")).collect();
     let many = many.concat();
     let files: &[(&str, &[u8])] = &[
@@ -96,7 +114,7 @@ fn git_takes_the_patch() {
         ("kind", b"a file\n"),
         ("same", b"same\n"),
     ];
-    let changes = check(files, |root| every_kind_of_change(root, &many));
+    let changes = check(files, |root| every_kind_of_change(root, &many)).await;
     assert_eq!((changes.files, changes.named), (10, 0));
     insta::assert_snapshot!(String::from_utf8_lossy(&changes.patch), @r#"
     diff --git a/empty b/empty
@@ -179,9 +197,9 @@ fn git_takes_the_patch() {
     "#);
 }
 
-#[test]
-fn what_is_no_text_is_named_and_the_rest_still_taken() {
-    let large = "x\n".repeat(FILE_BYTES / 2 + 1);
+#[tokio::test]
+async fn what_is_no_text_is_named_and_the_rest_still_taken() {
+    let large = "x\n".repeat(LARGEST_HELD / 2 + 1);
     let files: &[(&str, &[u8])] = &[
         ("a.bin", b"\0one"),
         ("large", large.as_bytes()),
@@ -196,7 +214,7 @@ fn what_is_no_text_is_named_and_the_rest_still_taken() {
         fs::write(root.join("large"), format!("{large}x\n")).unwrap();
         fs::set_permissions(root.join("run.bin"), Permissions::from_mode(0o755)).unwrap();
     };
-    let changes = check(files, change);
+    let changes = check(files, change).await;
     assert_eq!((changes.files, changes.named), (2, 3));
     insta::assert_snapshot!(String::from_utf8_lossy(&changes.patch), @"
     Binary files a/a.bin and b/a.bin differ
@@ -223,8 +241,8 @@ fn what_is_no_text_is_named_and_the_rest_still_taken() {
     );
 }
 
-#[test]
-fn what_a_repository_ignores_is_left_out_also_when_it_is_ignored_late() {
+#[tokio::test]
+async fn what_a_repository_ignores_is_left_out_also_when_it_is_ignored_late() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path();
     let files: &[(&str, &[u8])] = &[
@@ -235,7 +253,7 @@ fn what_a_repository_ignores_is_left_out_also_when_it_is_ignored_late() {
         ("ours/log", b"1\n"),
     ];
     write(root, files);
-    let before = Before::take(root, vec![root.join("ours")]).unwrap();
+    let (hands, before) = take(root, vec![root.join("ours")]).await;
     let later: &[(&str, &[u8])] = &[
         (".git/HEAD", b"later"),
         (".gitignore", b"target/\nnotes\n"),
@@ -244,7 +262,7 @@ fn what_a_repository_ignores_is_left_out_also_when_it_is_ignored_late() {
         ("ours/log", b"2\n"),
     ];
     write(root, later);
-    let changes = before.changes().unwrap();
+    let changes = before.changes(&hands).await.unwrap();
     let patch = String::from_utf8(changes.patch).unwrap();
     let names: Vec<&str> = patch
         .lines()
@@ -258,5 +276,47 @@ fn what_a_repository_ignores_is_left_out_also_when_it_is_ignored_late() {
         ]
     );
     write(root, files);
-    assert_eq!(before.changes().unwrap().patch, b"");
+    assert_eq!(before.changes(&hands).await.unwrap().patch, b"");
+}
+
+/// A directory that gave way to a link is gone, with all that was in it: what the link leads to stays
+/// out of the patch. What a repository excludes counts in a workspace below its root as well.
+#[tokio::test]
+async fn nothing_outside_comes_into_a_patch() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    let root = place.join("project/w");
+    let files: &[(&str, &[u8])] = &[("keys/id", b"mine\n"), ("out/x", b"1\n"), ("log", b"1\n")];
+    write(&root, files);
+    write(
+        &place,
+        &[
+            ("secret/id", b"SECRET\n"),
+            ("project/.gitignore", b"out/\n"),
+        ],
+    );
+    write(&place, &[("project/.git/info/exclude", b"log\n")]);
+    let hands = hands(&root);
+    let project = place.join("project");
+    let before = Before::take(&hands, &project, Vec::new()).await.unwrap();
+    fs::rename(root.join("keys"), root.join("out/keys")).unwrap();
+    symlink(place.join("secret"), root.join("keys")).unwrap();
+    write(&root, &[("out/x", b"2\n"), ("log", b"2\n")]);
+    let changes = before.changes(&hands).await.unwrap();
+    let patch = String::from_utf8(changes.patch).unwrap();
+    insta::assert_snapshot!(patch.replace(place.to_str().unwrap(), "/PLACE"), @r"
+    diff --git a/keys b/keys
+    new file mode 120000
+    --- /dev/null
+    +++ b/keys
+    @@ -0,0 +1 @@
+    +/PLACE/secret
+    \ No newline at end of file
+    diff --git a/keys/id b/keys/id
+    deleted file mode 100644
+    --- a/keys/id
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -mine
+    ");
 }

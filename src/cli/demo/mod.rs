@@ -166,6 +166,7 @@ impl Stage {
                 workspace: workspace(),
                 tools: Vec::new(),
                 ours: vec![process.here(&self.transcripts)],
+                above: Vec::new(),
             };
             if let Ok((hands, _)) = confined::hands(&policy.sandbox, site, process).await {
                 return hands;

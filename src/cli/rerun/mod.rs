@@ -16,7 +16,6 @@ use undertext::agent::Agent;
 use undertext::config::{self, Sections, Settings};
 use undertext::exchange::ToolSpec;
 use undertext::hands::{self, Hands};
-use undertext::instructions::{Instructions, Sources};
 use undertext::model::Model;
 use undertext::record::{Clock, FileStorage, Recorder};
 use undertext::rerun::{self, Places, Recording, Replayed, Until};
@@ -232,6 +231,7 @@ impl Stage<'_> {
             workspace: fresh.workspace.clone(),
             tools: files.into_iter().map(|file| file.tool).collect(),
             ours: vec![self.process.here(&dir)],
+            above: Vec::new(),
         };
         let sandbox = &self.settings.policy.sandbox;
         let (hands, told) = confined::hands(sandbox, site, self.process).await?;
@@ -257,10 +257,8 @@ impl Stage<'_> {
         } else {
             Until::End
         };
-        let all = || {
-            let skills = self.skills(fresh);
-            Tools::all(self.settings, &self.process.environment, skills)
-        };
+        let skills = self.skills(fresh, hands).await?;
+        let all = || Tools::all(self.settings, &self.process.environment, skills.clone());
         let toolboxes = self.recording.parts().iter().map(|part| {
             let tools = all()?;
             Ok(self.offered(tools.toolbox, &part.setup.wire.tools))
@@ -277,21 +275,13 @@ impl Stage<'_> {
     }
 
     /// The skills of the fresh workspace; a demo knows no others.
-    fn skills(&self, fresh: &Fresh) -> Vec<Skill> {
-        let workspace = fresh.workspace.root();
-        if !fresh.is_demo() {
-            return instructed::skills(workspace, self.process);
-        }
-        let found = Instructions::find(&Sources {
-            workspace,
-            home: None,
-            own_skills: None,
-            skills: true,
-            text: None,
-            append: None,
-            agents_md: false,
-        });
-        found.skills
+    async fn skills(&self, fresh: &Fresh, hands: &Hands) -> Result<Vec<Skill>, Failure> {
+        let own = if fresh.is_demo() {
+            None
+        } else {
+            instructed::own_skills(self.process)
+        };
+        instructed::skills(own.as_deref(), hands).await
     }
 
     /// The tools that the run offered, as far as they are here, and treated as they were then. Of a

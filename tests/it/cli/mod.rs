@@ -41,6 +41,7 @@ mod surroundings;
 mod terminal;
 mod secrets;
 mod sandbox;
+mod hostile;
 
 use std::fs;
 use std::path::PathBuf;
