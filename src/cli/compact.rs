@@ -263,6 +263,7 @@ fn ask(
                 tools: Vec::new(),
                 ours: run::ours(as_run, &start, process),
                 above: Vec::new(),
+                asked: None,
             };
             let sandbox = &start.settings.policy.sandbox;
             let (hands, _) = confined::hands(sandbox, site, process).await?;

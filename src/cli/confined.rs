@@ -1,8 +1,9 @@
 //! The hands of a run: confined as the settings say, or in this process.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use undertext::config;
+use undertext::config::{self, Settings};
 use undertext::hands::{External, Hands, Workspace};
 use undertext::sandbox::{Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
@@ -24,6 +25,64 @@ pub(super) struct Site {
     pub(super) ours: Vec<PathBuf>,
     /// The files of the project that lie above the workspace and may be read.
     pub(super) above: Vec<PathBuf>,
+    /// Who is asked about what is out of bounds.
+    pub(super) asked: Option<Asked>,
+}
+
+/// A program that decides for the user.
+#[derive(Debug)]
+pub(super) struct Asked {
+    command: Vec<String>,
+    /// Its variables.
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Asked {
+    /// The program that the settings name, if it is to be asked. It has the variables of the user, but
+    /// not the model's key.
+    pub(super) fn of(
+        settings: &Settings,
+        key: Option<&str>,
+        process: &Process,
+    ) -> Result<Option<Self>, Failure> {
+        if !settings
+            .policy
+            .sandbox
+            .reach()
+            .is_some_and(|reach| reach.asks)
+        {
+            return Ok(None);
+        }
+        let mut command = settings.asked.clone();
+        let Some(program) = command.first_mut().filter(|program| !program.is_empty()) else {
+            return Err(Failure::usage(
+                "sandbox.ask is on-request, but sandbox.ask_command names no program to ask",
+            ));
+        };
+        if let (Some(rest), Some(home)) = (
+            program.strip_prefix("~/"),
+            start::home(&process.environment),
+        ) {
+            *program = home.join(rest).to_string_lossy().into_owned();
+        }
+        if program.contains('/') && !program.starts_with('/') {
+            return Err(Failure::usage(format!(
+                "sandbox.ask_command: {program} counts from nowhere; give its full path, or its name \
+                 alone if it is in PATH"
+            )));
+        }
+        let is_key = |name: &str| {
+            name == "OPENAI_API_KEY"
+                || key == Some(name)
+                || settings.server.api_key_env.as_deref() == Some(name)
+        };
+        let variables = process.environment.iter().filter(|(name, _)| !is_key(name));
+        let environment = variables.map(|(name, value)| (name.into(), value.into()));
+        Ok(Some(Self {
+            command,
+            environment: environment.collect(),
+        }))
+    }
 }
 
 /// Hands within the bounds that a sandbox means, and what a person should know of them.
@@ -62,6 +121,7 @@ pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforc
         tools: Vec::new(),
         ours: Vec::new(),
         above: Vec::new(),
+        asked: None,
     };
     let (hands, enforced) = confined(sandbox, site, process).await?;
     hands.close().await;
@@ -70,11 +130,17 @@ pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforc
 
 /// What is said of the network.
 fn network(reach: &Reach) -> String {
-    match &reach.network {
+    let network = match &reach.network {
         Network::None => "no network (--network allows it)".to_owned(),
         Network::Open => "with your network".to_owned(),
         Network::Hosts(hosts) => format!("network: {}", hosts.join(", ")),
-    }
+    };
+    let asks = if reach.asks {
+        "; sandbox.ask_command is asked for more"
+    } else {
+        ""
+    };
+    network + asks
 }
 
 #[cfg(target_os = "linux")]
@@ -83,7 +149,7 @@ async fn confined(
     site: Site,
     process: &Process,
 ) -> Result<(Hands, Enforced), String> {
-    use undertext::hands::Launch;
+    use undertext::hands::{Approval, Launch};
     use undertext::sandbox::Bounds;
 
     let environment = &process.environment;
@@ -92,6 +158,7 @@ async fn confined(
         tools,
         mut ours,
         above,
+        asked,
     } = site;
     ours.extend(config::state_dir(environment));
     let settings = config::own_file(environment);
@@ -113,6 +180,19 @@ async fn confined(
         ours,
     };
     let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
+    let real = |path: &PathBuf| path.canonicalize().ok();
+    if let Some(ours) = around
+        .ours
+        .iter()
+        .filter_map(real)
+        .find(|ours| roots.iter().any(|root| root.starts_with(ours)))
+    {
+        return Err(format!(
+            "the workspace lies in {}, which tools may not see: settings, transcripts or logs of \
+             undertext are there",
+            ours.display()
+        ));
+    }
     let bounds = Bounds::of(sandbox, &roots, &around).ok_or("there are no bounds")?;
     // Programs of tools may stand beside their descriptions, and skills have files of their own.
     let beside = settings.iter().filter_map(|file| file.parent());
@@ -129,7 +209,16 @@ async fn confined(
             .filter(|path| Path::new(path).is_absolute())
             .map_or_else(|| "/tmp".into(), PathBuf::from),
     };
-    let hands = Hands::confined(workspace, tools, bounds, launch).await;
+    let approval = asked.and_then(|asked| {
+        let mut words = asked.command.into_iter();
+        let program = PathBuf::from(words.next()?);
+        let arguments = words.map(OsString::from).collect();
+        Some(Approval::command(program, arguments, asked.environment))
+    });
+    let hands = match approval {
+        Some(by) => Hands::confined_asking(workspace, tools, bounds, launch, by).await,
+        None => Hands::confined(workspace, tools, bounds, launch).await,
+    };
     hands.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
 }
 

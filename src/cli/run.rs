@@ -301,6 +301,7 @@ async fn agent(
         tools: files.iter().map(|file| file.tool.clone()).collect(),
         ours: ours(args, start, process),
         above: wanted.above(workspace),
+        asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
     };
     let sandbox = &start.settings.policy.sandbox;
     let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
@@ -332,6 +333,11 @@ async fn agent(
     }
     let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
     Ok((agent, remarks))
+}
+
+/// The variable that holds the key of the model's server.
+fn key_variable(start: &Start) -> Option<&str> {
+    start.endpoint.key.as_ref().map(|key| key.variable.as_str())
 }
 
 /// What is ours and not for tools to see.

@@ -47,6 +47,19 @@ impl FromStr for SandboxMode {
     }
 }
 
+/// Whether somebody is asked about what is out of bounds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum AskMode {
+    /// Nobody: it is refused.
+    #[default]
+    Never,
+    /// The program that the settings name.
+    OnRequest,
+}
+
 /// `none`, `open`, or a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkChoice(pub Network);
@@ -96,10 +109,13 @@ impl<'de> Visitor<'de> for Words {
     }
 }
 
-/// Whether that is a host's name or address, or `*.` and a name, and no URL.
+/// Whether that is a host's name or address, or `*.` and a name, and no URL. A port is no part of it.
 pub fn is_host(host: &str) -> bool {
+    if host.contains(':') {
+        return host.parse::<std::net::Ipv6Addr>().is_ok();
+    }
     let name = host.strip_prefix("*.").unwrap_or(host);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     !name.is_empty() && name.len() <= 253 && name.chars().all(is_plain)
 }
 

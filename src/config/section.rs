@@ -14,7 +14,7 @@ use crate::config::allowance::Size;
 use crate::config::choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
 use crate::config::given::{Given, Stated};
 use crate::config::profiles::ProfileSection;
-use crate::config::sandbox::{NetworkChoice, SandboxMode};
+use crate::config::sandbox::{AskMode, NetworkChoice, SandboxMode};
 use crate::config::value::{Duration, Lasting, Ratio, SyncMode, Temperature, Times, Usd};
 use crate::setup::{Api, EstimateRule, OnFailure};
 
@@ -437,6 +437,10 @@ section! {
         write: Vec<String>,
         /// What of the network they may reach: nothing, these hosts, or all of it (`open`).
         network: NetworkChoice,
+        /// Whether somebody is asked about a file or a host that is out of bounds (`on-request`).
+        ask: AskMode,
+        /// The program that is asked then, and its arguments.
+        ask_command: Vec<String>,
     }
     sections {
         /// What they may take of the machine, where they are confined.

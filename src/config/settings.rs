@@ -8,7 +8,7 @@ use crate::config::allowance::allowance;
 use crate::config::choice::{CallsChoice, Keeping, SummaryChoice};
 use crate::config::given::Given;
 use crate::config::read::{ConfigError, MeaningError};
-use crate::config::sandbox::SandboxMode;
+use crate::config::sandbox::{AskMode, SandboxMode};
 use crate::config::section::{CompactionSection, LimitsSection, ModelSection, PricesSection};
 use crate::config::section::{InstructionsSection, RuleSection, SandboxSection, Sections};
 use crate::config::server::{Server, check_address};
@@ -41,6 +41,8 @@ pub struct Settings {
     pub transcripts: Transcripts,
     /// Profiles of one's own, which are tried before the built-in ones.
     pub profiles: Vec<Candidate>,
+    /// The program that is asked about what is out of a sandbox's bounds, and its arguments.
+    pub asked: Vec<String>,
 }
 
 /// The models and their parameters.
@@ -127,6 +129,7 @@ fn sandboxed(section: SandboxSection) -> Sandbox {
             .network
             .get()
             .map_or_else(Default::default, |choice| choice.0),
+        asks: section.ask.get() == Some(AskMode::OnRequest),
         limits: allowance(section.limits),
     };
     match section.mode.get().unwrap_or_else(SandboxMode::usual) {
@@ -150,6 +153,7 @@ impl Settings {
             tools,
             profiles,
         } = sections;
+        settings.asked = sandbox.ask_command.clone().get().unwrap_or_default();
         settings.policy.sandbox = sandboxed(sandbox);
         settings.put_model(model)?;
         put_limits(limits, &mut settings.policy.limits);

@@ -131,9 +131,10 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
         Mechanism::Namespaces => PathBuf::from("/tmp"),
         Mechanism::Landlock => charter.bounds.own("tmp").unwrap_or_else(|| "/tmp".into()),
     };
-    let proxy = match charter.bounds.hosts() {
-        [] => None,
-        _ => Some(TcpListener::bind("127.0.0.1:0")?),
+    let proxy = if charter.bounds.has_proxy(mechanism) {
+        Some(TcpListener::bind("127.0.0.1:0")?)
+    } else {
+        None
     };
     let placeholders = enforced.placeholders.clone();
     say(&mut socket, &Opening::Ready(enforced))?;
@@ -142,7 +143,7 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     }
     let address = proxy.map(|listener| listener.local_addr()).transpose()?;
     let workspace = charter.workspace(temporary, address, &placeholders);
-    let hints = Hints::of(&charter.bounds);
+    let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
     let bench = serve::Bench::new(workspace, charter.tools).alone(hints, Arc::clone(&limits));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

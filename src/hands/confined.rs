@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::hands::asked::{Approval, Asking};
 use crate::hands::charter::{Charter, Opening};
 use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
@@ -86,6 +87,29 @@ impl Hands {
         bounds: Bounds,
         launch: Launch,
     ) -> Result<(Self, Enforced), ConfinedError> {
+        Self::start(workspace, tools, bounds, (launch, None)).await
+    }
+
+    /// The same, where somebody is asked about what the bounds forbid.
+    pub async fn confined_asking(
+        workspace: Workspace,
+        tools: Vec<External>,
+        bounds: Bounds,
+        launch: Launch,
+        approval: Approval,
+    ) -> Result<(Self, Enforced), ConfinedError> {
+        let (here, within) = (workspace.clone(), bounds.clone());
+        let asking = Asking::new(approval, here, within, launch.clone());
+        let asking = Some(Arc::new(asking));
+        Self::start(workspace, tools, bounds.asking(), (launch, asking)).await
+    }
+
+    async fn start(
+        workspace: Workspace,
+        tools: Vec<External>,
+        bounds: Bounds,
+        (launch, asking): (Launch, Option<Arc<Asking>>),
+    ) -> Result<(Self, Enforced), ConfinedError> {
         let failed = |source| ConfinedError::Directory {
             path: launch.temporary.clone(),
             source,
@@ -101,6 +125,7 @@ impl Hands {
             launch,
             waiting: Arc::clone(&waiting),
             deaths: Arc::clone(&deaths),
+            asking: asking.clone(),
         };
         let line = maker.start().await?;
         let enforced = line.enforced.clone();
@@ -112,6 +137,7 @@ impl Hands {
             waiting,
             deaths,
             serving,
+            asking,
         };
         Ok((hands, enforced))
     }
@@ -178,20 +204,29 @@ struct Maker {
     launch: Launch,
     waiting: Arc<Mutex<Waiting>>,
     deaths: Arc<Deaths>,
+    asking: Option<Arc<Asking>>,
 }
 
 impl Maker {
     /// A process within its bounds: with namespaces if they can be had, else without.
     async fn start(&self) -> Result<Line, ConfinedError> {
-        if self.charter.bounds.tries_namespaces() {
-            match self.start_by(Mechanism::Namespaces).await {
-                Err(ConfinedError::Refused(why)) => {
-                    tracing::debug!(why, "no namespaces");
-                }
-                started => return started,
-            }
+        if !self.charter.bounds.tries_namespaces() {
+            return self.start_by(Mechanism::Landlock).await;
         }
-        self.start_by(Mechanism::Landlock).await
+        let first = match self.start_by(Mechanism::Namespaces).await {
+            Err(ConfinedError::Refused(why)) => why,
+            started => return started,
+        };
+        tracing::debug!(why = first, "no namespaces");
+        let second = self.start_by(Mechanism::Landlock).await;
+        second.map_err(|error| match error {
+            ConfinedError::Refused(why) => {
+                ConfinedError::Refused(format!("{why}; namespaces: {first}"))
+            }
+            error @ (ConfinedError::Start(_)
+            | ConfinedError::Directory { .. }
+            | ConfinedError::Stranger) => error,
+        })
     }
 
     /// A process in place of one that died, held by the same mechanism; `None` if there is to be
@@ -220,12 +255,14 @@ impl Maker {
             let frame = Frame::next(&mut stream).await.ok()??;
             let opening = frame.message::<Opening>().ok()?;
             let is_ready = matches!(opening, Opening::Ready(_));
-            let proxy = match &self.charter.bounds.hosts {
-                hosts if is_ready && !hosts.is_empty() => {
+            let bounds = &self.charter.bounds;
+            let proxy = match &bounds.hosts {
+                hosts if is_ready && bounds.has_proxy(mechanism) => {
                     let passed = || passing::receive(&stream);
                     let passed = stream.async_io(Interest::READABLE, passed).await.ok()?;
                     let listener = TcpListener::from_std(passed).ok()?;
-                    let serving = tokio::spawn(proxy::serve(listener, hosts.clone()));
+                    let serving =
+                        tokio::spawn(proxy::serve(listener, hosts.clone(), self.asking.clone()));
                     Some(AbortOnDropHandle::new(serving))
                 }
                 _ => None,

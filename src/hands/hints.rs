@@ -3,12 +3,15 @@
 //! Programs say the same whether a network is off or broken; whoever reads that must not look for
 //! the fault elsewhere, and must know what the user can do.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use crate::exchange::Status;
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
 
 /// How programs say that there is no network.
-const NETWORK: [&str; 20] = [
+const NETWORK: [&str; 26] = [
     "could not resolve host",
     "couldn't resolve host",
     "failed to lookup address",
@@ -29,6 +32,23 @@ const NETWORK: [&str; 20] = [
     "unable to connect to",
     "failed to establish a new connection",
     "403 not a host of this sandbox",
+    "no matching distribution found",
+    "could not read from remote repository",
+    "dial tcp",
+    "dns error",
+    "unknownhostexception",
+    "unknown host",
+];
+
+/// How file tools say that a path is out of bounds.
+const OUTSIDE: &str = "file tools act only below it";
+
+/// How programs say that a service of the machine is not there.
+const SERVICES: [&str; 4] = [
+    "cannot connect to the docker daemon",
+    "cannot connect to podman",
+    "failed to connect to bus",
+    "could not open a connection to your authentication agent",
 ];
 
 /// How programs say that they may not write.
@@ -42,19 +62,34 @@ const WRITE: [&str; 4] = [
 /// How programs say that a file is not there or not theirs.
 const READ: [&str; 2] = ["no such file or directory", "permission denied"];
 
+/// How programs say that there is nothing.
+const MISSING: [&str; 2] = ["no such file or directory", "enoent"];
+
 /// What the sandbox allows, as far as refusals are told apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     open: bool,
+    asks: bool,
     hosts: Vec<String>,
     home: Option<String>,
+    /// Directories of programs that cannot be seen.
+    unseen: Vec<String>,
+    bounds: Bounds,
 }
 
 impl Hints {
-    /// The hints of these bounds.
-    pub(super) fn of(bounds: &Bounds) -> Self {
+    /// The hints of these bounds, in which programs are found in these directories.
+    pub(super) fn of(bounds: &Bounds, path: Option<&OsStr>) -> Self {
+        let programs = path.map(std::env::split_paths).into_iter().flatten();
+        let unseen = programs.filter(|program| !bounds.shows(program) && program.is_absolute());
+        let mut unseen: Vec<String> = unseen.map(|path| path.display().to_string()).collect();
+        unseen.sort();
+        unseen.dedup();
         Self {
+            unseen,
+            bounds: bounds.clone(),
             open: bounds.is_open(),
+            asks: bounds.asks,
             hosts: bounds.hosts().to_vec(),
             home: bounds
                 .home_directory()
@@ -64,6 +99,11 @@ impl Hints {
 
     /// Adds the lines that help, if the call failed in a way that the sandbox explains.
     pub(super) fn add(&self, outcome: &mut Outcome) {
+        if outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
+            outcome.content.push_str(
+                "\n[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]",
+            );
+        }
         if outcome.status != Status::Error || outcome.facts.exit.is_none() {
             return;
         }
@@ -75,11 +115,36 @@ impl Hints {
         }
     }
 
+    /// Whether a path is said not to be there that could not be seen anyway.
+    fn names_unseen(&self, content: &str) -> bool {
+        let own = ["/tmp", "/var/tmp", "/dev", "/proc"].map(Path::new);
+        let missing = content
+            .lines()
+            .filter(|line| says(&line.to_lowercase(), &MISSING));
+        let mut words =
+            missing.flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\"`:".contains(c)));
+        words.any(|word| {
+            let path = Path::new(word);
+            let parts = path.components().count();
+            parts > 1
+                && path.is_absolute()
+                && !self.bounds.shows(path)
+                && !own.iter().any(|own| path.starts_with(own))
+        })
+    }
+
     fn lines(&self, content: &str) -> Vec<String> {
         let text = content.to_lowercase();
         let mut lines = Vec::new();
         if !self.open && says(&text, &NETWORK) {
-            lines.push(if self.hosts.is_empty() {
+            lines.push(if self.asks {
+                let named = self.hosts.iter().map(|host| format!("{host}, "));
+                format!(
+                    "[of the network only {}what the user allows when asked can be reached, through \
+                     HTTPS_PROXY (sandbox)]",
+                    named.collect::<String>()
+                )
+            } else if self.hosts.is_empty() {
                 "[the network is off (sandbox); the user allows it with --network=HOST or --network]"
                     .to_owned()
             } else {
@@ -89,6 +154,20 @@ impl Hints {
                     self.hosts.join(", ")
                 )
             });
+        }
+        if says(&text, &SERVICES) {
+            lines.push(
+                "[services of this machine, such as containers, buses and agents, cannot be reached \
+                 (sandbox); with --sandbox off commands have the user's own rights]"
+                    .to_owned(),
+            );
+        }
+        if says(&text, &["command not found"]) && !self.unseen.is_empty() {
+            lines.push(format!(
+                "[of PATH, {} cannot be seen (sandbox); the user allows it with sandbox.read in \
+                 config.yaml]",
+                self.unseen.join(", ")
+            ));
         }
         let at_home = self.home.as_deref().is_some_and(|home| {
             let home = format!("{}/", home.to_lowercase());
@@ -101,11 +180,17 @@ impl Hints {
                  sandbox.read in config.yaml]"
                     .to_owned(),
             );
+        } else if self.names_unseen(content) {
+            lines.push(
+                "[outside the workspace and the system's directories nothing is there (sandbox); the user \
+                 allows more with sandbox.read and sandbox.write in config.yaml]"
+                    .to_owned(),
+            );
         } else if says(&text, &WRITE) {
             lines.push(
-                "[only the workspace and $TMPDIR can be written, and of the workspace neither \
-                 .git/hooks nor .git/config (sandbox); the user allows more with sandbox.write in \
-                 config.yaml]"
+                "[only the workspace and $TMPDIR can be written, and in the workspace neither hooks nor \
+                 settings of a repository, nor a new .git (sandbox); the user allows more with \
+                 sandbox.write in config.yaml]"
                     .to_owned(),
             );
         }
@@ -175,6 +260,23 @@ mod tests {
                 "cat: /home/u/.ssh/id: No such file or directory",
                 1,
                 "[little of the",
+            ),
+            (
+                "bash: line 1: /srv/site/x: No such file or directory",
+                1,
+                "[outside the workspace",
+            ),
+            ("cat: src/x: No such file or directory", 1, ""),
+            ("cat: /tmp/x: No such file or directory", 1, ""),
+            (
+                "ERROR: No matching distribution found for x",
+                1,
+                "[the network is",
+            ),
+            (
+                "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.",
+                1,
+                "[services of this",
             ),
             ("1 test failed", 1, ""),
             ("grep for: Could not resolve host", 0, ""),

@@ -34,6 +34,8 @@ mod passing;
 mod watched;
 #[cfg(target_os = "linux")]
 mod proxy;
+#[cfg(target_os = "linux")]
+mod asked;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+#[cfg(target_os = "linux")]
+pub use self::asked::{Approval, Question, Verdict, Wish};
 #[cfg(target_os = "linux")]
 pub use self::attend::{AttendError, STAGES, attend};
 #[cfg(target_os = "linux")]
@@ -137,6 +141,9 @@ pub struct Hands {
     waiting: Arc<Mutex<Waiting>>,
     deaths: Arc<Deaths>,
     serving: JoinHandle<()>,
+    /// Who is asked about what the policy forbids.
+    #[cfg(target_os = "linux")]
+    asking: Option<Arc<asked::Asking>>,
 }
 
 impl Hands {
@@ -169,6 +176,8 @@ impl Hands {
             waiting,
             deaths: Arc::default(),
             serving,
+            #[cfg(target_os = "linux")]
+            asking: None,
         }
     }
 
@@ -181,6 +190,16 @@ impl Hands {
     ///
     /// Dropping the future ends the call and every process of it; nothing is waited for then.
     pub async fn run(&self, order: Order) -> Outcome {
+        #[cfg(target_os = "linux")]
+        if let Some(asking) = &self.asking {
+            let outcome = self.perform(order.clone()).await;
+            return asking.settle(order, outcome).await;
+        }
+        self.perform(order).await
+    }
+
+    /// The same without asking anybody.
+    async fn perform(&self, order: Order) -> Outcome {
         let call = order.call;
         let (waits, outcome) = oneshot::channel();
         {

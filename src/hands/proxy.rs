@@ -13,6 +13,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
+use crate::hands::asked::Asking;
+
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 
@@ -23,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const MOST: usize = 256;
 
 /// Serves tools that ask for these hosts, for as long as it is polled.
-pub(super) async fn serve(listener: TcpListener, hosts: Vec<String>) {
+pub(super) async fn serve(listener: TcpListener, hosts: Vec<String>, asking: Option<Arc<Asking>>) {
     let hosts = Arc::new(hosts);
     let mut open = JoinSet::new();
     loop {
@@ -33,9 +35,9 @@ pub(super) async fn serve(listener: TcpListener, hosts: Vec<String>) {
         };
         while open.try_join_next().is_some() {}
         if open.len() < MOST {
-            let hosts = Arc::clone(&hosts);
+            let (hosts, asking) = (Arc::clone(&hosts), asking.clone());
             open.spawn(async move {
-                if let Err(error) = pass(stream, &hosts).await {
+                if let Err(error) = pass(stream, &hosts, asking.as_deref()).await {
                     tracing::debug!(%error, "proxy");
                 }
             });
@@ -53,17 +55,24 @@ struct Wanted {
 }
 
 /// Passes one connection on, or refuses it.
-async fn pass(mut stream: TcpStream, hosts: &[String]) -> io::Result<()> {
+async fn pass(mut stream: TcpStream, hosts: &[String], asking: Option<&Asking>) -> io::Result<()> {
     let (head, rest) = tokio::time::timeout(LIMIT, head(&mut stream)).await??;
     let Some(wanted) = wanted(&head) else {
         return refuse(&mut stream, "400 Bad Request", "this is a proxy").await;
     };
     let Wanted { host, port, head } = wanted;
-    if !is_allowed(&host, hosts) {
+    let mut hosts = hosts.to_vec();
+    if !is_allowed(&host, &hosts)
+        && let Some(asking) = asking
+        && asking.may_connect(&host, port).await
+    {
+        hosts.push(host.clone());
+    }
+    if !is_allowed(&host, &hosts) {
         let text = format!("{host} is not among the hosts that --network allows");
         return refuse(&mut stream, "403 Not a host of this sandbox", &text).await;
     }
-    let connected = tokio::time::timeout(LIMIT, connect(&host, port, hosts)).await;
+    let connected = tokio::time::timeout(LIMIT, connect(&host, port, &hosts)).await;
     let mut there = match connected.map_err(io::Error::from).flatten() {
         Ok(there) => there,
         Err(error) => {
@@ -107,6 +116,10 @@ async fn head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
 fn wanted(head: &[u8]) -> Option<Wanted> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.split("\r\n");
+    // A line end of another kind could hide a second request from us that the server sees.
+    if lines.clone().any(|line| line.contains(['\r', '\n', '\0'])) {
+        return None;
+    }
     let mut first = lines.next()?.split(' ');
     let (method, target) = (first.next()?, first.next()?);
     if method == "CONNECT" {
@@ -121,14 +134,15 @@ fn wanted(head: &[u8]) -> Option<Wanted> {
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let (host, port) = place(authority, Some(80))?;
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut sent = format!("{method} {slash}{path} HTTP/1.1\r\n");
+    // Whatever host the head names besides, it is asked of the one that was judged.
+    let mut sent = format!("{method} {slash}{path} HTTP/1.1\r\nhost: {authority}\r\n");
     let of_proxies = |line: &&str| {
         let name = line
             .split(':')
             .next()
             .unwrap_or_default()
             .to_ascii_lowercase();
-        name.starts_with("proxy-") || name == "connection" || name == "keep-alive"
+        name.starts_with("proxy-") || ["connection", "keep-alive", "host"].contains(&name.trim())
     };
     for line in lines.filter(|line| !line.is_empty() && !of_proxies(line)) {
         sent.push_str(line);
@@ -164,7 +178,7 @@ fn place(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
 /// Whether the user named this host, by itself or by what it ends with.
 fn is_allowed(host: &str, hosts: &[String]) -> bool {
     hosts.iter().any(|named| {
-        let named = named.to_ascii_lowercase();
+        let named = named.trim_end_matches('.').to_ascii_lowercase();
         match named.strip_prefix('*') {
             Some(end) => host.len() > end.len() && host.ends_with(end),
             None => host == named,
@@ -191,7 +205,7 @@ async fn connect(host: &str, port: u16, hosts: &[String]) -> io::Result<TcpStrea
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
+            let [first, second, third, _] = address.octets();
             let shared = first == 100 && (64..128).contains(&second);
             !(address.is_private()
                 || address.is_loopback()
@@ -202,7 +216,9 @@ fn is_public(address: IpAddr) -> bool {
                 || address.is_multicast()
                 || first == 0
                 || first >= 240
-                || shared)
+                || shared
+                || (first == 192 && second == 0 && third == 0)
+                || (first == 198 && (second == 18 || second == 19)))
         }
         IpAddr::V6(address) => {
             if let Some(mapped) = address.to_ipv4() {
@@ -210,7 +226,9 @@ fn is_public(address: IpAddr) -> bool {
             }
             let [first, second, ..] = address.segments();
             // Translated, and of tunnels: they may lead to what an older address would.
-            let translated = (first == 0x64 && second == 0xff9b) || first == 0x2002;
+            let translated = (first == 0x64 && second == 0xff9b)
+                || first == 0x2002
+                || (first == 0x2001 && second == 0);
             !(address.is_loopback()
                 || address.is_unspecified()
                 || address.is_multicast()
@@ -252,13 +270,34 @@ mod tests {
                 expected(
                     "h",
                     81,
-                    "GET /a?b HTTP/1.1\r\nHost: h\r\nconnection: close\r\n\r\n",
+                    "GET /a?b HTTP/1.1\r\nhost: h:81\r\nconnection: close\r\n\r\n",
                 ),
             ),
             (
                 "GET http://h?q HTTP/1.1\r\n\r\n",
-                expected("h", 80, "GET /?q HTTP/1.1\r\nconnection: close\r\n\r\n"),
+                expected(
+                    "h",
+                    80,
+                    "GET /?q HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
+                ),
             ),
+            (
+                "GET http://h/ HTTP/1.1\r\nHost: other\r\nHOST : more\r\n\r\n",
+                expected(
+                    "h",
+                    80,
+                    "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
+                ),
+            ),
+            ("GET http://h/ HTTP/1.1\r\nA: b\nHost: other\r\n\r\n", None),
+            ("GET http://h/ HTTP/1.1\r\nA: b\rHost: other\r\n\r\n", None),
+            ("CONNECT h.:443 HTTP/1.1\r\n\r\n", expected("h", 443, "")),
+            (
+                "CONNECT H%6c:443 HTTP/1.1\r\n\r\n",
+                expected("h%6c", 443, ""),
+            ),
+            ("CONNECT u@h:443 HTTP/1.1\r\n\r\n", None),
+            ("CONNECT h:99999 HTTP/1.1\r\n\r\n", None),
         ] {
             assert_eq!(read(text), wanted, "{text}");
         }
@@ -266,7 +305,7 @@ mod tests {
 
     #[test]
     fn only_hosts_that_were_named_are_reached() {
-        let hosts = ["crates.io".to_owned(), "*.npmjs.org".to_owned()];
+        let hosts = ["Crates.io.".to_owned(), "*.npmjs.org".to_owned()];
         for (host, allowed) in [
             ("crates.io", true),
             ("evil-crates.io", false),
@@ -290,6 +329,9 @@ mod tests {
             ("fd00::1", false),
             ("fe80::1", false),
             ("64:ff9b::7f00:1", false),
+            ("2002:7f00:1::", false),
+            ("2001:0:1::", false),
+            ("198.18.0.1", false),
             ("2606:4700::1111", true),
         ] {
             assert_eq!(is_public(address.parse().unwrap()), public, "{address}");

@@ -11,10 +11,13 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::tools::Outcome;
 
-/// What is looked at. The first two cannot be written where they can be kept from it.
-const NAMES: [&str; 14] = [
+/// What is looked at. The first three cannot be written where they can be kept from it.
+const NAMES: [&str; 17] = [
     ".git/hooks",
     ".git/config",
+    ".git/commondir",
+    ".hg/hgrc",
+    ".jj/repo/config.toml",
     ".envrc",
     ".vscode",
     ".idea",

@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+use crate::sandbox::Mechanism;
 use crate::sandbox::os_paths;
 use crate::setup::{Allowance, Network, Sandbox};
 
@@ -125,6 +127,9 @@ pub struct Bounds {
     pub(crate) open: bool,
     /// The hosts that may be reached where it is not.
     pub(crate) hosts: Vec<String>,
+    /// Whether somebody is asked about hosts that are not among them.
+    #[serde(default)]
+    pub(crate) asks: bool,
     /// The home directory; none or one.
     #[serde(with = "os_paths")]
     pub(crate) home: Vec<PathBuf>,
@@ -210,6 +215,7 @@ impl Bounds {
             unprotected: granted,
             open,
             hosts,
+            asks: false,
             home: home.map(Path::to_owned).into_iter().collect(),
             own: Vec::new(),
             ways: Vec::new(),
@@ -238,6 +244,51 @@ impl Bounds {
     pub fn by(mut self, ways: Vec<Way>) -> Self {
         self.ways = ways;
         self
+    }
+
+    /// The same bounds, about which somebody is asked.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn asking(mut self) -> Self {
+        self.asks = true;
+        self
+    }
+
+    /// The same bounds for one call, which may reach this directory as well, but no network.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn lending(mut self, directory: PathBuf, writes: bool) -> Self {
+        let lent = if writes {
+            &mut self.write
+        } else {
+            &mut self.read
+        };
+        lent.push(directory.clone());
+        self.unprotected.push(directory);
+        (self.open, self.asks) = (false, false);
+        self.hosts.clear();
+        self
+    }
+
+    /// Whether a path lies in what may not be reached wherever it is.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| {
+            let real = hidden.canonicalize();
+            path.starts_with(hidden) || real.is_ok_and(|real| path.starts_with(real))
+        })
+    }
+
+    /// Whether a path lies in what may be read.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn shows(&self, path: &Path) -> bool {
+        let mut shown = self.read.iter().chain(&self.write).chain(&self.roots);
+        shown.any(|shown| path.starts_with(shown))
+    }
+
+    /// Whether there is a proxy for hosts, which needs a network of its own.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn has_proxy(&self, mechanism: Mechanism) -> bool {
+        let asks = self.asks && mechanism == Mechanism::Namespaces;
+        !self.open && (asks || !self.hosts.is_empty())
     }
 
     /// Whether the network is the user's.

@@ -66,8 +66,10 @@ impl Class {
         match self {
             Self::Write => "writing outside the workspace",
             Self::Attributes => "modes, owners and times of files outside it",
-            Self::Repositories => ".git/hooks and .git/config",
-            Self::NewRepositories => "repositories that tools make below the workspace",
+            Self::Repositories => "hooks and settings of repositories",
+            Self::NewRepositories => {
+                "repositories that tools make, or that lie deep in the workspace"
+            }
             Self::Read => "reading home, keys and other transcripts",
             Self::Network => "the network and services of this machine",
             Self::Sockets => "sockets of buses, containers and agents",

@@ -85,6 +85,12 @@ pub enum Unenforceable {
         "single hosts can be allowed only where namespaces can be had; --network allows all of them"
     )]
     Hosts,
+    /// What must be protected is a link, which cannot be.
+    #[error(
+        "{} is a link and cannot be protected; name .git in sandbox.write if tools may replace it",
+        .0.display()
+    )]
+    Link(PathBuf),
     /// This system has no such thing.
     #[error("there is no sandbox for this system")]
     NoSystem,

@@ -53,7 +53,7 @@ pub(super) fn build(bounds: &Bounds) -> Result<Vec<PathBuf>, Unenforceable> {
     let mounted = rustix::mount::mount("tmpfs", &root, "tmpfs", flags, c"mode=755,size=16m");
     mounted.map_err(step("cannot mount a new root"))?;
 
-    let found = protected::find(bounds);
+    let found = protected::find(bounds)?;
     let mut shown = visible(bounds, &own("tmp")?, &own("home")?);
     shown.extend(found.whole.iter().map(|path| Shown::at(path, Right::Write)));
     shown.extend(found.fixed.iter().map(|path| Shown::at(path, Right::Read)));
@@ -70,6 +70,17 @@ pub(super) fn build(bounds: &Bounds) -> Result<Vec<PathBuf>, Unenforceable> {
     rustix::mount::mount("proc", &proc, "proc", flags, None).map_err(step("cannot mount /proc"))?;
     restrict(&root, &shown)?;
     enter(&root)?;
+    // What was opened in the old root is let go of; in the new one it stays locked until the end.
+    for place in &found.placeholders {
+        let again = File::open(place).and_then(|file| {
+            file.try_lock_shared().map_err(io::Error::from)?;
+            Ok(file)
+        });
+        again.map(std::mem::forget).map_err(step(format!(
+            "cannot hold the place of {}",
+            place.display()
+        )))?;
+    }
     Ok(found.placeholders)
 }
 

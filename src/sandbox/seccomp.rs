@@ -76,6 +76,26 @@ const REFUSED: &[i64] = &[
     libc::SYS_ustat,
 ];
 
+/// Refused where others share the memory, the messages and the signs that they reach.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// `open_tree_attr`, which is newer than its name is known.
+const OPEN_TREE_ATTR: i64 = 467;
+
 /// Flags that ask for a namespace.
 const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWUSER,
@@ -151,6 +171,10 @@ fn rules(
     let word =
         |argument, op, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value);
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    rules.insert(OPEN_TREE_ATTR, Vec::new());
+    if mechanism == Mechanism::Landlock {
+        rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+    }
     let mut new = Vec::new();
     for flag in NAMESPACES {
         let flag = u64::from(flag.cast_unsigned());

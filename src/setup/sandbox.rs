@@ -30,6 +30,9 @@ pub struct Reach {
     pub write: Vec<String>,
     /// The network.
     pub network: Network,
+    /// Whether somebody is asked about a file or a host that is out of bounds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
     /// What they may take of the machine.
     pub limits: Allowance,
 }

@@ -22,7 +22,7 @@ pub mod scope;
 mod file;
 pub(crate) mod family;
 pub(crate) mod process;
-mod capture;
+pub(crate) mod capture;
 mod finish;
 pub(crate) mod background;
 pub(crate) mod bash;

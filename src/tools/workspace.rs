@@ -90,7 +90,7 @@ impl Workspace {
         if parts.next().is_none() || granted.iter().any(|granted| real.starts_with(granted)) {
             return false;
         }
-        let names = ["hooks", "config", "config.worktree"].map(OsStr::new);
+        let names = ["hooks", "config", "config.worktree", "commondir", "gitdir"].map(OsStr::new);
         let mut parts = parts.peekable();
         parts.peek().is_none() || parts.any(|part| names.contains(&part))
     }

@@ -167,6 +167,7 @@ impl Stage {
                 tools: Vec::new(),
                 ours: vec![process.here(&self.transcripts)],
                 above: Vec::new(),
+                asked: None,
             };
             if let Ok((hands, _)) = confined::hands(&policy.sandbox, site, process).await {
                 return hands;

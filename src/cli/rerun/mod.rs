@@ -232,6 +232,7 @@ impl Stage<'_> {
             tools: files.into_iter().map(|file| file.tool).collect(),
             ours: vec![self.process.here(&dir)],
             above: Vec::new(),
+            asked: None,
         };
         let sandbox = &self.settings.policy.sandbox;
         let (hands, told) = confined::hands(sandbox, site, self.process).await?;

@@ -153,7 +153,7 @@ fn unknown_keys_and_words_are_told_with_what_is_known() {
     keep_recent: 5\n
       1:1: unknown key `keep_recent`, did you mean `compaction.micro.keep_recent`?
     sandbox: { zzz: 1 }
-      1:12: unknown key `zzz`, known here: mode, read, write, network, limits
+      1:12: unknown key `zzz`, known here: mode, read, write, network, ask, ask_command, limits
     tools: { Bash: { compaction: { requests: keep } } }
       1:32: unknown key `requests`, did you mean `request`?
     compaction: { rules: { mine: { summary: { a: 1 } } } }

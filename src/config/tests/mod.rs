@@ -130,6 +130,7 @@ const OTHERS: &[&str] = &[
     "anything",
     "openai",
     "never",
+    "on-request",
     "any",
     "plain",
     "omit",

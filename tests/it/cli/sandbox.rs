@@ -29,3 +29,56 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     For more information, try '--help'.
     ");
 }
+
+/// Who wants to be asked says by what, in a way that no workspace can turn into something else; and what
+/// is the program's own is no workspace.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let place = Place::new();
+    let line = ["run", "-m", "m", "--base-url", "http://127.0.0.1:9/v1"];
+    let asks = [
+        "--sandbox",
+        "workspace",
+        "--set",
+        "sandbox.ask=on-request",
+        "task",
+    ];
+    let relative = ["--set", "sandbox.ask_command=[./ask]"];
+    let ours = place.path("home/.config/undertext/skills/x");
+    fs::create_dir_all(&ours).unwrap();
+    let within = [
+        "--sandbox",
+        "workspace",
+        "-C",
+        ours.to_str().unwrap(),
+        "task",
+    ];
+    let port = ["--sandbox", "workspace", "--network=crates.io:443", "task"];
+    for (more, code, expected) in [
+        (
+            &asks[..],
+            2,
+            "undertext: sandbox.ask is on-request, but sandbox.ask_command names no program to ask",
+        ),
+        (
+            &[&asks[..], &relative].concat(),
+            2,
+            "undertext: sandbox.ask_command: ./ask counts from nowhere; give its full path, or its name \
+             alone if it is in PATH",
+        ),
+        (
+            &within,
+            5,
+            "undertext: the sandbox cannot be enforced: the workspace lies in /home/.config/undertext, \
+             which tools may not see: settings, transcripts or logs of undertext are there; --sandbox off \
+             runs tools with your own rights",
+        ),
+    ] {
+        let ran = place.run(&[&line[..], more].concat());
+        assert_eq!(place.plain(ran.err.trim()), expected);
+        assert_eq!(ran.code, code);
+    }
+    let ran = place.run(&[&line[..], &port].concat());
+    assert_eq!(ran.code, 2, "{ran:?}");
+}

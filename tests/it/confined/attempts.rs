@@ -8,7 +8,8 @@ use std::path::Path;
 use serde_json::json;
 
 use undertext::exchange::Status;
-use undertext::sandbox::{Class, Held, stopped};
+use undertext::sandbox::{Class, Held, Way, stopped};
+use undertext::setup::Sandbox;
 
 use super::{Area, By, bash, order, read};
 
@@ -121,7 +122,16 @@ async fn nothing_outside_is_changed_in_any_spelling() {
 /// Hooks and settings of repositories stay as they are, whatever is tried in commands and file tools.
 #[tokio::test]
 async fn hooks_and_settings_of_repositories_stay() {
-    const DEEDS: [&str; 12] = [
+    const DEEDS: [&str; 21] = [
+        "mv .git/modules .git/gone && mkdir -p .git/modules/one && echo x > .git/modules/one/config",
+        "mv .git/modules/vendor .git/gone && mkdir -p .git/modules/vendor/two && echo x > .git/modules/vendor/two/config",
+        "printf '../evil\\n' > .git/commondir",
+        "rm -f .git/commondir; printf '../evil\\n' > .git/new && mv .git/new .git/commondir",
+        "echo x > .git/modules/one/config",
+        "echo x > .git/modules/vendor/two/hooks/post-checkout",
+        "rm -rf .git/modules/vendor/two && mkdir -p .git/modules/vendor/two && echo x > .git/modules/vendor/two/config",
+        "echo ../../../evil > .git/worktrees/other/commondir",
+        "mv .git/worktrees .git/gone && mkdir -p .git/worktrees/other && echo x > .git/worktrees/other/commondir",
         "echo x > .git/hooks/pre-commit",
         "cp a.txt .git/hooks/post-checkout",
         "ln -s ../../a.txt .git/hooks/pre-push",
@@ -141,7 +151,15 @@ async fn hooks_and_settings_of_repositories_stay() {
             .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect())
             .unwrap_or_default();
         names.sort();
-        format!("{names:?} {}", read(&git.join("config")))
+        let files = [
+            "config",
+            "commondir",
+            "modules/one/config",
+            "modules/vendor/two/config",
+            "modules/vendor/two/hooks/post-checkout",
+            "worktrees/other/commondir",
+        ];
+        format!("{names:?} {:?}", files.map(|name| read(&git.join(name))))
     };
     for by in [By::Nothing, By::Namespaces] {
         for deed in DEEDS {
@@ -153,6 +171,13 @@ async fn hooks_and_settings_of_repositories_stay() {
             fs::write(git.join("hooks/pre-rebase"), "true\n").unwrap();
             fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
             fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
+            for module in ["modules/one", "modules/vendor/two"] {
+                fs::create_dir_all(git.join(module).join("hooks")).unwrap();
+                fs::write(git.join(module).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+                fs::write(git.join(module).join("config"), "[core]\n").unwrap();
+            }
+            fs::create_dir_all(git.join("worktrees/other")).unwrap();
+            fs::write(git.join("worktrees/other/commondir"), "../..\n").unwrap();
             let before = state(&area);
             let Some((hands, _)) = area.hands(by).await else {
                 return;
@@ -163,6 +188,105 @@ async fn hooks_and_settings_of_repositories_stay() {
             assert_eq!(changed, by == By::Nothing, "{by:?}: {deed}");
         }
     }
+}
+
+/// What shells, desktops and services read in a home directory stays as it is, whatever a command believes.
+#[tokio::test]
+async fn what_begins_programs_at_home_stays() {
+    const FILES: [&str; 14] = [
+        ".bashrc",
+        ".profile",
+        ".zshenv",
+        ".ssh/authorized_keys",
+        ".ssh/config",
+        ".gitconfig",
+        ".config/git/config",
+        ".config/autostart/x.desktop",
+        ".config/systemd/user/x.service",
+        ".config/environment.d/x.conf",
+        ".local/bin/ls",
+        ".cargo/config.toml",
+        ".npmrc",
+        "tools/tool",
+    ];
+    for by in [By::Nothing, By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let home = area.path("home");
+        for file in FILES {
+            fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+            fs::write(home.join(file), "mine\n").unwrap();
+        }
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let mut script = String::new();
+        for (at, file) in FILES.iter().enumerate() {
+            let way = match at % 3 {
+                0 => format!("mkdir -p ~/$(dirname {file}); echo x >> ~/{file}"),
+                1 => format!("echo x > new{at}; mv -f new{at} {}/{file}", home.display()),
+                _ => {
+                    format!("cd ~ && rm -f {file} && mkdir -p $(dirname {file}) && echo x > {file}")
+                }
+            };
+            writeln!(script, "( {way} ) >/dev/null 2>&1").unwrap();
+        }
+        bash(&hands, &script).await;
+        hands.close().await;
+        for file in FILES {
+            let changed = read(&home.join(file)) != "mine\n";
+            assert_eq!(changed, by == By::Nothing, "{by:?}: {file}");
+        }
+    }
+}
+
+/// What cannot be protected in its place is not written at all, or nothing begins.
+#[tokio::test]
+async fn links_in_the_place_of_what_is_protected_are_no_way_round() {
+    use std::os::unix::fs::symlink;
+    for (link, to) in [("hooks", "../hooks"), ("config", "../config")] {
+        let area = Area::new();
+        let git = area.path("w/.git");
+        fs::create_dir_all(&git).unwrap();
+        fs::create_dir_all(area.path("w/hooks")).unwrap();
+        fs::write(area.path("w/config"), "[core]\n").unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        symlink(to, git.join(link)).unwrap();
+        let Some((hands, _)) = area.hands(By::Namespaces).await else {
+            return;
+        };
+        let deed = format!("rm .git/{link} && mkdir .git/{link}");
+        assert_eq!(bash(&hands, &deed).await.status, Status::Error, "{link}");
+        hands.close().await;
+        assert_eq!(fs::read_link(git.join(link)).unwrap(), Path::new(to));
+    }
+    let area = Area::new();
+    symlink("elsewhere", area.path("w/.git")).unwrap();
+    let bounds = area
+        .bounds(&Sandbox::Workspace(area.reach()))
+        .by(vec![Way::Namespaces, Way::Landlock(0)]);
+    let refused = area.start(bounds).await.map(drop).unwrap_err().to_string();
+    assert!(
+        refused.contains(".git is a link and cannot be protected"),
+        "{refused}"
+    );
+}
+
+/// Several runs may work in one workspace: what one of them holds in its place stays there until the last
+/// has ended.
+#[tokio::test]
+async fn what_holds_a_place_stays_while_somebody_needs_it() {
+    let area = Area::new();
+    let Some((first, _)) = area.hands(By::Namespaces).await else {
+        return;
+    };
+    let (second, _) = area.hands(By::Namespaces).await.unwrap();
+    first.close().await;
+    for deed in ["mkdir -p .git/hooks", "rmdir .git", "git init"] {
+        let outcome = bash(&second, deed).await;
+        assert_eq!(outcome.status, Status::Error, "{deed}: {outcome:?}");
+    }
+    second.close().await;
+    assert!(!area.path("w/.git").exists());
 }
 
 /// Where there is no repository none can be made, and nothing is left of what kept its place.

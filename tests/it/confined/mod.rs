@@ -5,6 +5,7 @@
 //! within it, by each mechanism, where they must not.
 
 mod allowed;
+mod asked;
 mod attempts;
 mod ends;
 mod escapes;

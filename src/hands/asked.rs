@@ -1,0 +1,414 @@
+//! Somebody is asked whether what the policy forbids may be done for once.
+//!
+//! Nobody is, unless a user wants it. Then two things can be asked for, because the answer can be kept to
+//! exactly them: a file outside the workspace that `Read`, `Write` or `Edit` names, which is allowed for
+//! that call, and a host of the network, which is allowed for the run. The call is then made in a process
+//! of its own whose bounds hold that file's directory, and which runs no command. What a command may reach
+//! was settled when its process began, and stays so; what is hidden or protected is never asked for.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::exchange::Status;
+use crate::hands::{Hands, Launch, Order, Workspace, path_argument};
+use crate::id::CallId;
+use crate::sandbox::Bounds;
+use crate::tools::capture::{Capture, Printed};
+use crate::tools::process::{self, Ended, Job};
+use crate::tools::{Outcome, clip, scope};
+
+/// How long whoever is asked may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Of how many hosts somebody is asked in one run.
+const HOSTS: usize = 32;
+
+/// The longest reason that is told, in characters.
+const REASON_CHARS: u64 = 300;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Question {
+    /// What is wanted.
+    #[serde(flatten)]
+    pub wish: Wish,
+    /// The call that wants it; a host is wanted by whatever a command has started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// Its tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// What the policy says.
+    pub policy: String,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "wants", rename_all = "snake_case")]
+pub enum Wish {
+    /// To read a file.
+    Read {
+        /// Its path, without symlinks.
+        path: PathBuf,
+    },
+    /// To write a file.
+    Write {
+        /// Its path, without symlinks.
+        path: PathBuf,
+    },
+    /// To connect to a host.
+    Connect {
+        /// Its name or address.
+        host: String,
+        /// The port of the first connection. Others are allowed with it.
+        port: u16,
+    },
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path } => write!(f, "to read {}", shown(path)),
+            Self::Write { path } => write!(f, "to write {}", shown(path)),
+            Self::Connect { host, .. } => write!(f, "to connect to {host}"),
+        }
+    }
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Verdict {
+    /// Whether it may be done.
+    pub allow: bool,
+    /// Why, for the model.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// Whoever decides.
+#[derive(Clone)]
+pub struct Approval(Arc<dyn Fn(Question) -> BoxFuture<'static, Verdict> + Send + Sync>);
+
+impl fmt::Debug for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Approval").finish_non_exhaustive()
+    }
+}
+
+impl Approval {
+    /// This function decides.
+    pub fn by(
+        decide: impl Fn(Question) -> BoxFuture<'static, Verdict> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(decide))
+    }
+
+    /// This program decides: it gets the question as one JSON object on standard input, and runs with this
+    /// environment and the rights of whoever began the run. It allows by exit code 0, unless what it
+    /// prints is an object that says `{"allow": false}`; a `reason` in it goes to the model. Whatever
+    /// else it does refuses.
+    pub fn command(
+        program: PathBuf,
+        arguments: Vec<OsString>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        let (program, arguments) = (Arc::new(program), Arc::new(arguments));
+        let environment = Arc::new(environment);
+        Self::by(move |question| {
+            let job = Job {
+                program: program.to_path_buf(),
+                arguments: arguments.to_vec(),
+                directory: "/".into(),
+                environment: environment.to_vec(),
+                limit: LIMIT,
+            };
+            ask(job, question).boxed()
+        })
+    }
+}
+
+/// Lets a program decide.
+async fn ask(job: Job, question: Question) -> Verdict {
+    let refused = |why: String| Verdict {
+        allow: false,
+        reason: Some(why),
+    };
+    let Ok(mut input) = serde_json::to_vec(&question) else {
+        return refused("the question cannot be put".to_owned());
+    };
+    input.push(b'\n');
+    let never = CancellationToken::new();
+    match process::converse(&job, input, &never).await {
+        Ok((Ended::Exit(code), output, _)) => judged(code, output),
+        Ok((Ended::TimedOut, ..)) => refused("nobody has answered".to_owned()),
+        Ok((Ended::Signal(_) | Ended::Cancelled, ..)) => {
+            refused("the asking was cut short".to_owned())
+        }
+        Err(error) => refused(format!("sandbox.ask_command cannot be started: {error}")),
+    }
+}
+
+/// What a program meant.
+fn judged(code: i32, output: Capture) -> Verdict {
+    let text = match output.printed() {
+        Printed::Whole(text) => text,
+        Printed::Ends { .. } => String::new(),
+    };
+    let said = serde_json::from_str::<Verdict>(&text).ok();
+    let speaks = text.trim_start().starts_with('{');
+    Verdict {
+        // What looks like an answer and is none allows nothing.
+        allow: code == 0 && said.as_ref().map_or(!speaks, |said| said.allow),
+        reason: said.and_then(|said| said.reason),
+    }
+}
+
+/// What is asked in one run, and what was answered.
+#[derive(Debug)]
+pub(super) struct Asking {
+    approval: Approval,
+    workspace: Workspace,
+    bounds: Bounds,
+    launch: Launch,
+    hosts: tokio::sync::Mutex<HashMap<String, bool>>,
+    /// What was answered and is in no result yet.
+    untold: Mutex<Vec<String>>,
+}
+
+impl Asking {
+    pub(super) fn new(
+        approval: Approval,
+        workspace: Workspace,
+        bounds: Bounds,
+        launch: Launch,
+    ) -> Self {
+        Self {
+            approval,
+            workspace,
+            bounds,
+            launch,
+            hosts: tokio::sync::Mutex::default(),
+            untold: Mutex::default(),
+        }
+    }
+
+    /// Whether the run may connect to a host. It is asked once of each, one after the other.
+    pub(super) async fn may_connect(&self, host: &str, port: u16) -> bool {
+        let mut hosts = self.hosts.lock().await;
+        if let Some(known) = hosts.get(host) {
+            return *known;
+        }
+        if hosts.len() >= HOSTS {
+            return false;
+        }
+        let verdict = self
+            .put(
+                Wish::Connect {
+                    host: host.to_owned(),
+                    port,
+                },
+                None,
+                "the network is off but for named hosts",
+            )
+            .await;
+        hosts.insert(host.to_owned(), verdict.allow);
+        let line = told(&verdict, &format!("to connect to {host}"), "for this run");
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        untold.push(line);
+        verdict.allow
+    }
+
+    async fn put(&self, wish: Wish, order: Option<&Order>, policy: &str) -> Verdict {
+        tracing::debug!(%wish, "asked");
+        let question = Question {
+            wish,
+            call: order.map(|order| order.call),
+            tool: order.map(|order| order.tool.clone()),
+            arguments: order.and_then(|order| serde_json::from_str(&order.arguments).ok()),
+            workspace: self.workspace.root().to_owned(),
+            policy: policy.to_owned(),
+        };
+        (self.approval.0)(question).await
+    }
+
+    /// The outcome of a call, in which stands what was asked for it. What was denied and then allowed has
+    /// been done.
+    pub(super) async fn settle(&self, order: Order, mut outcome: Outcome) -> Outcome {
+        if outcome.status == Status::Denied
+            && let Some((wish, directory)) = self.wish(&order)
+        {
+            let policy = outcome.content.lines().next().unwrap_or_default();
+            let verdict = self.put(wish.clone(), Some(&order), policy).await;
+            let line = told(&verdict, &wish.to_string(), "for this call");
+            if verdict.allow {
+                outcome = self.done(order, &wish, directory).await;
+            }
+            add(&mut outcome, &line);
+        }
+        let untold =
+            std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        for line in untold {
+            add(&mut outcome, &line);
+        }
+        outcome
+    }
+
+    /// Makes a call in a process of its own, which may reach this directory as well.
+    async fn done(&self, order: Order, wish: &Wish, directory: PathBuf) -> Outcome {
+        let writes = matches!(wish, Wish::Write { .. });
+        let bounds = self.bounds.clone().lending(directory, writes);
+        let (workspace, launch) = (self.workspace.clone(), self.launch.clone());
+        match Hands::confined(workspace, Vec::new(), bounds, launch).await {
+            Ok((hands, _)) => {
+                let outcome = hands.perform(order).await;
+                hands.close().await;
+                outcome
+            }
+            Err(error) => Outcome::new(
+                Status::Denied,
+                format!("It was allowed, but cannot be done: {error}."),
+            ),
+        }
+    }
+
+    /// What a call that was denied wants, and the directory that it needs for that; `None` if nobody is
+    /// asked for such a thing.
+    fn wish(&self, order: &Order) -> Option<(Wish, PathBuf)> {
+        let path = path_argument(&order.tool, &order.arguments)?;
+        let root = self.workspace.root();
+        let (real, directory) = real(&root.join(scope::name(root, order.cwd.as_deref(), &path)))?;
+        let of_system = ["/proc", "/sys", "/dev"]
+            .iter()
+            .any(|top| real.starts_with(top));
+        let of_repository = real.iter().any(|part| part == ".git");
+        if self.workspace.holds(&real)
+            || self.bounds.hides(&real)
+            || of_system
+            || of_repository
+            || directory.parent().is_none()
+        {
+            return None;
+        }
+        let wish = if order.tool == "Read" {
+            Wish::Read { path: real }
+        } else {
+            Wish::Write { path: real }
+        };
+        Some((wish, directory))
+    }
+}
+
+/// A path without symlinks, as far as it is there, and the deepest directory on the way to it.
+fn real(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let there = path
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let (above, found) = there?;
+    let rest = path.strip_prefix(above).ok()?;
+    if rest.as_os_str().is_empty() {
+        let directory = found.parent()?.to_owned();
+        return Some((found, directory));
+    }
+    // A link that leads nowhere stands there.
+    let next = rest.iter().next()?;
+    let dangles = found.join(next).symlink_metadata().is_ok();
+    (found.is_dir() && !dangles).then(|| (found.join(rest), found))
+}
+
+/// What was answered, as a line of a result.
+fn told(verdict: &Verdict, wish: &str, how_long: &str) -> String {
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    let reason = scope::one_line(clip::first(
+        reason.trim(),
+        usize::try_from(REASON_CHARS).unwrap_or(300),
+    ));
+    let reason = if reason.is_empty() {
+        reason
+    } else {
+        format!(": {reason}")
+    };
+    if verdict.allow {
+        format!("[sandbox: the user was asked and allowed {how_long} {wish}{reason}]")
+    } else {
+        format!("[sandbox: the user was asked and refused {wish}{reason}]")
+    }
+}
+
+fn add(outcome: &mut Outcome, line: &str) {
+    if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
+        outcome.content.push('\n');
+    }
+    outcome.content.push_str(line);
+}
+
+fn shown(path: &Path) -> String {
+    scope::one_line(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_allows_by_its_exit_code_and_by_what_it_says() {
+        let verdict = |code, text: &str| {
+            let mut output = Capture::default();
+            output.take(text.as_bytes());
+            let Verdict { allow, reason } = judged(code, output);
+            format!("{allow} {}", reason.unwrap_or_default())
+        };
+        for (code, text, expected) in [
+            (0, "", "true "),
+            (0, "yes\n", "true "),
+            (0, r#"{"allow":true,"reason":"once"}"#, "true once"),
+            (0, r#"{"allow":false,"reason":"no"}"#, "false no"),
+            (0, r#"{"allow":"maybe"}"#, "false "),
+            (0, "{", "false "),
+            (1, "", "false "),
+            (1, r#"{"allow":true}"#, "false "),
+            (
+                2,
+                r#"{"allow":false,"reason":"ask me at nine"}"#,
+                "false ask me at nine",
+            ),
+        ] {
+            assert_eq!(verdict(code, text), expected, "{code} {text}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_asked_for_by_what_it_leads_to() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(place.join("a/b")).unwrap();
+        std::fs::write(place.join("a/file"), "").unwrap();
+        std::os::unix::fs::symlink(place.join("a"), place.join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", place.join("a/lost")).unwrap();
+        for (path, expected) in [
+            ("a/file", Some(("a/file", "a"))),
+            ("link/file", Some(("a/file", "a"))),
+            ("link/b/new/file", Some(("a/b/new/file", "a/b"))),
+            ("a/lost", None),
+            ("a/lost/file", None),
+            ("a/file/x", None),
+        ] {
+            let expected =
+                expected.map(|(path, directory)| (place.join(path), place.join(directory)));
+            assert_eq!(real(&place.join(path)), expected, "{path}");
+        }
+    }
+}
