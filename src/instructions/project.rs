@@ -54,7 +54,7 @@ impl Wanted {
         let inside = |path: PathBuf| {
             let real = path.canonicalize().ok()?;
             let inside = agents::is_of(&self.root, &real) && real.is_file();
-            inside.then(|| [path, real])
+            inside.then_some([path, real])
         };
         let mut found: Vec<PathBuf> = files.filter_map(inside).flatten().collect();
         found.dedup();
