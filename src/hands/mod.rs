@@ -193,7 +193,8 @@ impl Hands {
         #[cfg(target_os = "linux")]
         if let Some(asking) = &self.asking {
             let outcome = self.perform(order.clone()).await;
-            return asking.settle(order, outcome).await;
+            // It is seldom needed, and starts a process: no call need carry its state.
+            return Box::pin(asking.settle(order, outcome)).await;
         }
         self.perform(order).await
     }
