@@ -47,8 +47,11 @@ async fn too_much_is_ended_and_the_next_call_works() {
                 "head -c 600000000 /dev/zero | tail -n1 | wc -l; sleep 2",
                 MEMORY,
             ),
-            // A fork bomb that multiplies slowly enough to be watched.
-            ("b() { sleep 0.02; b & b & }; b; sleep 20", PROCESSES),
+            // A fork bomb, which would stop at some two thousand if nobody else stopped it.
+            (
+                "b() { sleep 0.02; [ $1 -eq 10 ] || { b $(($1 + 1)) & b $(($1 + 1)) & }; sleep 5; }; b 0; sleep 20",
+                PROCESSES,
+            ),
             // Nobody waits for those that ended.
             (
                 "python3 -c 'import os, time\nfor i in range(300): os.fork() or os._exit(0)\ntime.sleep(20)'",
