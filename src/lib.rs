@@ -111,9 +111,9 @@ pub mod explain;
 // Edge: the world.
 pub mod record;
 pub mod model;
+pub mod sandbox;
 pub mod tools;
 pub mod instructions;
-pub mod sandbox;
 pub mod hands;
 // Top: composition.
 pub mod agent;

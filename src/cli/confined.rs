@@ -107,7 +107,11 @@ pub(super) async fn hands(
             ", by Landlock alone (`undertext doctor` says what that leaves open)"
         }
     };
-    let remark = format!("sandbox: {}{how}; {}", sandbox.word(), network(reach));
+    let mut remark = format!("sandbox: {}{how}; {}", sandbox.word(), network(reach));
+    for told in &enforced.told {
+        remark.push_str("; ");
+        remark.push_str(told);
+    }
     Ok((hands, remark))
 }
 

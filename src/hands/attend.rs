@@ -4,7 +4,6 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +19,8 @@ use crate::hands::descriptors;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
 use crate::hands::limits::Limits;
-use crate::hands::{Answer, Ask, passing, serve};
-use crate::sandbox::{self, Mechanism};
+use crate::hands::{Answer, Ask, Order, passing, serve};
+use crate::sandbox::{self, Mechanism, Walls};
 use crate::tools::{Outcome, family};
 
 /// What a confined process is started with, behind the arguments of its
@@ -120,15 +119,15 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let limits = Arc::new(Limits::of(&charter.bounds.limits));
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
-    let enforced = match sandbox::enforce(&charter.bounds, mechanism) {
-        Ok(enforced) => enforced,
+    let walls = match sandbox::enforce(&charter.bounds, mechanism) {
+        Ok(walls) => walls,
         Err(error) => return refuse(&mut socket, &error),
     };
     // Tools are of the same user: they may not read this process, nor write its memory.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(io::Error::from)?;
     let temporary = match mechanism {
-        Mechanism::Namespaces => PathBuf::from("/tmp"),
+        Mechanism::Namespaces => charter.bounds.temporary(),
         Mechanism::Landlock => charter.bounds.own("tmp").unwrap_or_else(|| "/tmp".into()),
     };
     let proxy = if charter.bounds.has_proxy(mechanism) {
@@ -136,20 +135,19 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     } else {
         None
     };
-    let placeholders = enforced.placeholders.clone();
-    say(&mut socket, &Opening::Ready(enforced))?;
+    say(&mut socket, &Opening::Ready(walls.enforced.clone()))?;
     if let Some(listener) = &proxy {
         passing::send(&socket, listener)?;
     }
     let address = proxy.map(|listener| listener.local_addr()).transpose()?;
-    let workspace = charter.workspace(temporary, address, &placeholders);
+    let workspace = charter.workspace(temporary, address, &walls);
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
     let bench = serve::Bench::new(workspace, charter.tools).alone(hints, Arc::clone(&limits));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(KEPT)
         .build()?;
-    runtime.block_on(work(socket, bench, &limits))?;
+    runtime.block_on(work(socket, bench, (&limits, &walls)))?;
     // What still blocks, and every process that is left, ends with this one.
     runtime.shutdown_background();
     family::end_all();
@@ -165,7 +163,17 @@ fn refuse(socket: &mut UnixStream, error: &sandbox::Unenforceable) -> Result<(),
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    say(socket, &Opening::Refused(text))
+    say(
+        socket,
+        &match error {
+            sandbox::Unenforceable::Namespaces(..) => Opening::Without(text),
+            sandbox::Unenforceable::Step { .. }
+            | sandbox::Unenforceable::Landlock(_)
+            | sandbox::Unenforceable::Seccomp(_)
+            | sandbox::Unenforceable::Hosts
+            | sandbox::Unenforceable::NoSystem => Opening::Refused(text),
+        },
+    )
 }
 
 fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
@@ -175,7 +183,11 @@ fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
 }
 
 /// Performs what is asked until nobody asks any more.
-async fn work(socket: UnixStream, bench: serve::Bench, limits: &Limits) -> io::Result<()> {
+async fn work(
+    socket: UnixStream,
+    bench: serve::Bench,
+    (limits, walls): (&Limits, &Walls),
+) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // A file that grows too large is an error where it is written, and no end of this process.
     let _outlived = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
@@ -185,11 +197,19 @@ async fn work(socket: UnixStream, bench: serve::Bench, limits: &Limits) -> io::R
     let mut read = BufReader::new(read);
     let (ask, asked) = mpsc::unbounded_channel();
     let (answer, mut answers) = mpsc::unbounded_channel();
+    let breached = answer.clone();
     let reading = async move {
         while let Ok(Some(frame)) = Frame::next(&mut read).await {
             let Ok(message) = frame.message::<Ask>() else {
                 break;
             };
+            if let Ask::Order(order) = &message
+                && let Some(answer) = breach(order, walls)
+            {
+                // The next process builds them anew.
+                breached.send(answer).ok();
+                break;
+            }
             if ask.send(message).is_err() {
                 break;
             }
@@ -215,6 +235,20 @@ async fn work(socket: UnixStream, bench: serve::Bench, limits: &Limits) -> io::R
         never = looking => never,
     }
     Ok(())
+}
+
+/// What is answered to an order where something is not protected any more.
+fn breach(order: &Order, walls: &Walls) -> Option<Answer> {
+    let path = walls.breach()?;
+    let text = format!(
+        "Nothing ran: {} was replaced or removed from outside the sandbox, which was to keep it as \
+         it is. The next call runs in a new one; background jobs have ended.",
+        path.display()
+    );
+    Some(Answer::Done {
+        call: order.call,
+        outcome: Box::new(Outcome::error(text)),
+    })
 }
 
 /// The frame of an answer; what is too large for one is told instead.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::hands::{External, Workspace};
-use crate::sandbox::{Bounds, Enforced, os_paths};
+use crate::sandbox::{Bounds, Enforced, Walls, os_paths};
 
 /// What a confined process does, and within which bounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl Charter {
         &self,
         temporary: PathBuf,
         proxy: Option<SocketAddr>,
-        placeholders: &[PathBuf],
+        walls: &Walls,
     ) -> Workspace {
         let mut environment = self.environment.clone();
         let mut set = |name: &str, value: OsString| {
@@ -55,9 +55,14 @@ impl Charter {
         };
         set("TMPDIR", temporary.into());
         // Go takes whatever is called so for a repository, and does not build beside an empty one.
-        let keeps_place = placeholders.iter().any(|path| path.ends_with(".git"));
+        let mut placeholders = walls.enforced.placeholders.iter();
+        let keeps_place = placeholders.any(|path| path.ends_with(".git"));
         if keeps_place && !self.environment.iter().any(|(name, _)| name == "GOFLAGS") {
             set("GOFLAGS", "-buildvcs=false".into());
+        }
+        // The directories between are not those of the repository's file system.
+        if walls.protected.is_part() {
+            set("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1".into());
         }
         let of_proxies = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
         for (name, proxy) in of_proxies
@@ -72,7 +77,7 @@ impl Charter {
         {
             set(name, "localhost,127.0.0.1,::1".into());
         }
-        Workspace::inside(self.roots.clone(), environment, self.bounds.unprotected())
+        Workspace::inside(self.roots.clone(), environment, walls.protected.clone())
     }
 }
 
@@ -84,4 +89,6 @@ pub(super) enum Opening {
     Ready(Enforced),
     /// It cannot be, and ends.
     Refused(String),
+    /// Namespaces cannot be had, whatever the bounds are.
+    Without(String),
 }

@@ -74,6 +74,19 @@ pub enum ConfinedError {
     /// It cannot be held to its bounds.
     #[error("{0}")]
     Refused(String),
+    /// Namespaces cannot be had here, whatever the bounds are.
+    #[error("{0}")]
+    Without(String),
+    /// What was named to be written lies elsewhere.
+    #[error(
+        "{} may not be written: a link in the workspace leads it elsewhere; name in sandbox.write \
+         what it leads to",
+        .path.display()
+    )]
+    LedAway {
+        /// As it was named.
+        path: PathBuf,
+    },
 }
 
 impl Hands {
@@ -110,11 +123,15 @@ impl Hands {
         bounds: Bounds,
         (launch, asking): (Launch, Option<Arc<Asking>>),
     ) -> Result<(Self, Enforced), ConfinedError> {
+        if let Some(path) = bounds.led_away.first() {
+            return Err(ConfinedError::LedAway { path: path.clone() });
+        }
+        let temporary = bounds.apart(&launch.temporary);
         let failed = |source| ConfinedError::Directory {
-            path: launch.temporary.clone(),
+            path: temporary.clone(),
             source,
         };
-        let own = OwnDirectory::make(&launch.temporary).map_err(failed)?;
+        let own = OwnDirectory::make(&temporary).map_err(failed)?;
         let root = workspace.root().to_owned();
         let mut charter = Charter::new(&workspace, tools, bounds);
         charter.bounds.own = vec![own.path().to_owned()];
@@ -214,7 +231,7 @@ impl Maker {
             return self.start_by(Mechanism::Landlock).await;
         }
         let first = match self.start_by(Mechanism::Namespaces).await {
-            Err(ConfinedError::Refused(why)) => why,
+            Err(ConfinedError::Without(why)) => why,
             started => return started,
         };
         tracing::debug!(why = first, "no namespaces");
@@ -225,6 +242,8 @@ impl Maker {
             }
             error @ (ConfinedError::Start(_)
             | ConfinedError::Directory { .. }
+            | ConfinedError::LedAway { .. }
+            | ConfinedError::Without(_)
             | ConfinedError::Stranger) => error,
         })
     }
@@ -290,6 +309,10 @@ impl Maker {
             Ok(Some((Opening::Refused(why), ..))) => {
                 keeper.end().await;
                 Err(ConfinedError::Refused(why))
+            }
+            Ok(Some((Opening::Without(why), ..))) => {
+                keeper.end().await;
+                Err(ConfinedError::Without(why))
             }
             Ok(None) | Err(_) => {
                 keeper.end().await;

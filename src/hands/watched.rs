@@ -9,13 +9,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::sandbox;
 use crate::tools::Outcome;
 
-/// What is looked at. The first three cannot be written where they can be kept from it.
-const NAMES: [&str; 17] = [
-    ".git/hooks",
-    ".git/config",
-    ".git/commondir",
+/// What is looked at beside repositories of git.
+const NAMES: [&str; 14] = [
     ".hg/hgrc",
     ".jj/repo/config.toml",
     ".envrc",
@@ -39,25 +37,31 @@ const ENTRIES: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Watched {
     root: PathBuf,
-    seen: Mutex<[u64; NAMES.len()]>,
+    /// What is looked at, below the root.
+    names: Vec<String>,
+    seen: Mutex<Vec<u64>>,
 }
 
 impl Watched {
     /// Those of this workspace, as they are now.
     pub(super) fn new(root: &Path) -> Self {
+        let mut names = sandbox::telling();
+        names.extend(NAMES.map(str::to_owned));
+        let seen = Mutex::new(stamps(root, &names));
         Self {
             root: root.to_owned(),
-            seen: Mutex::new(stamps(root)),
+            names,
+            seen,
         }
     }
 
     /// Adds a line if any has changed since the last call.
     pub(super) fn tell(&self, outcome: &mut Outcome) {
-        let now = stamps(&self.root);
+        let now = stamps(&self.root, &self.names);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = NAMES.iter().zip(seen.iter().zip(&now));
+        let changed = self.names.iter().zip(seen.iter().zip(&now));
         let changed = changed.filter(|(_, (seen, now))| seen != now);
-        let changed: Vec<&str> = changed.map(|(name, _)| *name).collect();
+        let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
         *seen = now;
         drop(seen);
         if changed.is_empty() {
@@ -75,8 +79,8 @@ impl Watched {
     }
 }
 
-fn stamps(root: &Path) -> [u64; NAMES.len()] {
-    NAMES.map(|name| {
+fn stamps(root: &Path, names: &[String]) -> Vec<u64> {
+    let stamps = names.iter().map(|name| {
         let path = root.join(name);
         let mut hasher = DefaultHasher::new();
         stamp(&path, &mut hasher);
@@ -90,7 +94,8 @@ fn stamps(root: &Path) -> [u64; NAMES.len()] {
             stamp(&entry.path(), &mut hasher);
         }
         hasher.finish()
-    })
+    });
+    stamps.collect()
 }
 
 fn stamp(path: &Path, hasher: &mut DefaultHasher) {

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(target_os = "linux")]
 use crate::sandbox::Mechanism;
 use crate::sandbox::os_paths;
+#[cfg(target_os = "linux")]
+use crate::sandbox::paths::follow;
 use crate::setup::{Allowance, Network, Sandbox};
 
 /// Directories of the system that every program needs, and a few files of them.
@@ -120,6 +122,12 @@ pub struct Bounds {
     /// What may not be reached, though it lies in what may.
     #[serde(with = "os_paths")]
     pub(crate) hidden: Vec<PathBuf>,
+    /// What may be read, though it lies in what is hidden.
+    #[serde(with = "os_paths", default)]
+    pub(crate) spared: Vec<PathBuf>,
+    /// What was named to be written and is led elsewhere by a link in the workspace.
+    #[serde(with = "os_paths", default)]
+    pub(crate) led_away: Vec<PathBuf>,
     /// Below these nothing is protected: the user named them.
     #[serde(with = "os_paths")]
     pub(crate) unprotected: Vec<PathBuf>,
@@ -173,16 +181,21 @@ impl Bounds {
             paths.collect()
         };
         let written = named(&allowed.write);
-        // What a link leads to is what is written.
-        let led_to = written
-            .iter()
-            .map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
-        let granted: Vec<PathBuf> = led_to.collect();
+        // What a link leads to is what is written, unless tools may have laid it.
+        let (mut granted, mut led_away) = (Vec::new(), Vec::new());
+        for path in &written {
+            match led_to(path, roots) {
+                Some(real) => granted.push(real),
+                None => led_away.push(path.clone()),
+            }
+        }
         let (write, kept) = match sandbox {
             Sandbox::Off => return None,
             Sandbox::Workspace(_) => (roots.iter().chain(&granted).cloned().collect(), Vec::new()),
             Sandbox::ReadOnly(_) => (Vec::new(), roots.to_vec()),
         };
+        let links = written.iter().filter(|path| !granted.contains(path));
+        let links: Vec<PathBuf> = links.cloned().collect();
         let below_home =
             |path: &&PathBuf| home.is_some_and(|home| *path != home && path.starts_with(home));
         let (open, hosts) = match &allowed.network {
@@ -198,7 +211,7 @@ impl Bounds {
         );
         read.extend(around.programs.iter().filter(below_home).cloned());
         read.extend(named(&allowed.read));
-        read.extend(written.into_iter().filter(|path| !granted.contains(path)));
+        read.extend(links.iter().cloned());
         let mut hidden: Vec<PathBuf> = SECRET.iter().map(PathBuf::from).collect();
         hidden.extend(host_keys());
         hidden.extend(
@@ -212,7 +225,9 @@ impl Bounds {
             write,
             roots: kept,
             hidden,
-            unprotected: granted,
+            spared: Vec::new(),
+            led_away,
+            unprotected: granted.into_iter().chain(links).collect(),
             open,
             hosts,
             asks: false,
@@ -226,7 +241,9 @@ impl Bounds {
     /// The same bounds, within which this may be read as well.
     #[must_use]
     pub fn reading(mut self, path: PathBuf) -> Self {
-        self.hidden.retain(|hidden| !path.starts_with(hidden));
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            self.spared.push(path.clone());
+        }
         self.read.push(path);
         self
     }
@@ -315,6 +332,55 @@ impl Bounds {
         &self.unprotected
     }
 
+    /// What may be written, without what lies in other of it: nobody inside can replace these, or
+    /// a directory on the way to them.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn written(&self) -> Vec<PathBuf> {
+        let lies_in = |path: &PathBuf, above: &PathBuf| {
+            path != above && above.parent().is_some() && path.starts_with(above)
+        };
+        let mut written: Vec<PathBuf> = Vec::new();
+        for path in &self.write {
+            let is_redundant = self.write.iter().any(|above| lies_in(path, above));
+            if !is_redundant && !written.contains(path) {
+                written.push(path.clone());
+            }
+        }
+        written
+    }
+
+    /// Where tools, now or in an earlier run, may have laid links.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn distrusted(&self) -> Vec<PathBuf> {
+        let all = self.write.iter().chain(&self.roots);
+        let all = all.filter(|path| path.parent().is_some());
+        all.cloned().collect()
+    }
+
+    /// Where a directory of the process's own may be: the one that is wanted, or another, but not
+    /// in what tools may write.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn apart(&self, wanted: &Path) -> PathBuf {
+        let distrusted = self.distrusted();
+        let is_apart = |path: &&Path| {
+            // What is wanted and not there is told of where it is needed.
+            let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+            !distrusted.iter().any(|above| real.starts_with(above))
+        };
+        let others = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
+        let others = others.into_iter().filter(|path| path.is_dir());
+        let mut places = std::iter::once(wanted).chain(others);
+        places.find(is_apart).unwrap_or(wanted).to_owned()
+    }
+
+    /// The temporary directory that tools are told of where they have a file system of their own.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn temporary(&self) -> PathBuf {
+        let [usual, other] = ["/tmp", "/var/tmp"].map(PathBuf::from);
+        let only_read = self.read.contains(&usual) && !self.write.contains(&usual);
+        if only_read { other } else { usual }
+    }
+
     /// Whether namespaces may be tried.
     pub(crate) fn tries_namespaces(&self) -> bool {
         self.ways.is_empty() || self.ways.contains(&Way::Namespaces)
@@ -338,6 +404,25 @@ impl Bounds {
     pub(crate) fn own(&self, name: &str) -> Option<PathBuf> {
         self.own.first().map(|own| own.join(name))
     }
+}
+
+/// Where a path leads that was named to be written; `None` if a link in the workspace leads it out of
+/// there.
+#[cfg(target_os = "linux")]
+fn led_to(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+    if let Ok(led) = follow(path, roots) {
+        return Some(led.real);
+    }
+    let led = follow(path, &[]).ok()?;
+    let mut roots = roots.iter();
+    roots
+        .any(|root| led.real.starts_with(root))
+        .then_some(led.real)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn led_to(path: &Path, _: &[PathBuf]) -> Option<PathBuf> {
+    Some(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
 /// The path that is meant: `~` is the home directory, and what is relative counts from the workspace.

@@ -24,6 +24,12 @@ pub enum Class {
     Sockets,
     /// Signals to other processes.
     Signals,
+    /// Limits of other processes, which end them as well.
+    Limits,
+    /// Messages and memory that processes share by a number.
+    Messages,
+    /// The arguments that other processes were started with.
+    Arguments,
     /// Reading and tracing other processes.
     Processes,
     /// Mounts, namespaces, modules, keyrings and other doors of the kernel.
@@ -46,7 +52,7 @@ pub enum Held {
 
 impl Class {
     /// All of them, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Write,
         Self::Attributes,
         Self::Repositories,
@@ -55,6 +61,9 @@ impl Class {
         Self::Network,
         Self::Sockets,
         Self::Signals,
+        Self::Limits,
+        Self::Messages,
+        Self::Arguments,
         Self::Processes,
         Self::Kernel,
         Self::Leftovers,
@@ -66,14 +75,15 @@ impl Class {
         match self {
             Self::Write => "writing outside the workspace",
             Self::Attributes => "modes, owners and times of files outside it",
-            Self::Repositories => "hooks and settings of repositories",
-            Self::NewRepositories => {
-                "repositories that tools make, or that lie deep in the workspace"
-            }
+            Self::Repositories => "hooks and config of repositories that are there",
+            Self::NewRepositories => "repositories that tools make in the workspace",
             Self::Read => "reading home, keys and other transcripts",
             Self::Network => "the network and services of this machine",
             Self::Sockets => "sockets of buses, containers and agents",
             Self::Signals => "signals to other processes",
+            Self::Limits => "limits of other processes",
+            Self::Messages => "System V messages and memory of other processes",
+            Self::Arguments => "the command lines of other processes",
             Self::Processes => "memory and variables of other processes",
             Self::Kernel => "mounts, namespaces, modules, keyrings",
             Self::Leftovers => "processes that outlive the run",
@@ -89,7 +99,10 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Write | Class::Read if spaces => Held::By("a file system of its own"),
         Class::Write => Held::By("Landlock"),
         Class::Read => Held::By("Landlock; parts of the workspace itself cannot be hidden"),
-        Class::Attributes | Class::Repositories if spaces => Held::By("read-only mounts"),
+        Class::Attributes if spaces => Held::By("read-only mounts"),
+        Class::Repositories if spaces => {
+            Held::By("read-only mounts; looked at before each call, should you replace one of them")
+        }
         Class::Attributes => Held::Open("Landlock knows no right for them"),
         Class::Repositories | Class::NewRepositories => {
             Held::Open("file tools refuse them, commands are not kept from them")
@@ -98,8 +111,11 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Sockets if spaces => {
             Held::By("a file system and a network of its own, but for those in what it may read")
         }
-        Class::Network | Class::Sockets => Held::By("a filter of system calls"),
-        Class::Signals if spaces => Held::By("processes of its own"),
+        Class::Network | Class::Sockets | Class::Limits => Held::By("a filter of system calls"),
+        Class::Messages if spaces => Held::By("messages of its own"),
+        Class::Messages => Held::Open("they are those of this machine"),
+        Class::Signals | Class::Arguments if spaces => Held::By("processes of its own"),
+        Class::Arguments => Held::Open("/proc shows them"),
         Class::Signals if scoped => Held::By("Landlock"),
         Class::Signals => Held::Open("this Landlock is too old for it"),
         Class::Processes if spaces => {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
-    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
+    PathBeneath, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
+use rustix::fs::FileType;
 
-use crate::sandbox::{Bounds, Mechanism, Unenforceable};
+use crate::sandbox::paths::{self, follow};
+use crate::sandbox::{Bounds, Mechanism, Protected, Unenforceable};
 
 /// Devices that everybody may use.
 pub(super) const DEVICES: [&str; 6] = [
@@ -28,7 +30,11 @@ const DEPTH: usize = 12;
 
 /// Restricts this thread to the bounds; the version of Landlock that does so, 0 if none does and
 /// namespaces do it alone.
-pub(super) fn restrict(bounds: &Bounds, mechanism: Mechanism) -> Result<u8, Unenforceable> {
+pub(super) fn restrict(
+    bounds: &Bounds,
+    protected: &Protected,
+    mechanism: Mechanism,
+) -> Result<u8, Unenforceable> {
     let newest = bounds.newest_landlock();
     let abi = ABI::from(i32::from(newest));
     let alone = mechanism == Mechanism::Landlock;
@@ -41,7 +47,7 @@ pub(super) fn restrict(bounds: &Bounds, mechanism: Mechanism) -> Result<u8, Unen
             Ok(0)
         };
     }
-    let version = apply(bounds, mechanism, abi)
+    let version = apply(bounds, protected, mechanism, abi)
         .map_err(|error| Unenforceable::Landlock(format!("Landlock cannot be had: {error}")))?;
     let version = version.min(newest);
     if alone && version < ENOUGH {
@@ -59,6 +65,7 @@ pub(super) fn restrict(bounds: &Bounds, mechanism: Mechanism) -> Result<u8, Unen
 /// Makes the rules and applies them; the version that the kernel has.
 fn apply(
     bounds: &Bounds,
+    protected: &Protected,
     mechanism: Mechanism,
     abi: ABI,
 ) -> Result<u8, Box<dyn std::error::Error>> {
@@ -73,19 +80,23 @@ fn apply(
     }
     let mut rules = Rules {
         made: ruleset.create()?,
+        distrusted: bounds.distrusted(),
         abi,
     };
     let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
     for device in DEVICES {
         rules.add(Path::new(device), all)?;
     }
-    for path in &bounds.write {
+    for path in &bounds.written() {
         rules.add(path, all)?;
     }
     match mechanism {
         Mechanism::Namespaces => {
             // What may not be read is not there.
             rules.add(Path::new("/"), read)?;
+            for beyond in protected.beyond.iter().filter(|beyond| beyond.writes) {
+                rules.add(&beyond.path, all)?;
+            }
             let own = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/ptmx"];
             for path in own
                 .map(Path::new)
@@ -98,6 +109,15 @@ fn apply(
         Mechanism::Landlock => {
             for path in bounds.read.iter().chain(&bounds.roots) {
                 rules.add_around(path, &bounds.hidden, read, DEPTH)?;
+            }
+            for path in &bounds.spared {
+                rules.add(path, read)?;
+            }
+            for beyond in &protected.beyond {
+                rules.add(&beyond.path, read)?;
+                for part in beyond.parts.iter().filter(|_| beyond.writes) {
+                    rules.add(part, all)?;
+                }
             }
             // What is set in /proc is set for the whole machine.
             rules.add(Path::new("/proc"), read)?;
@@ -121,6 +141,8 @@ fn apply(
 /// The rules as they are made.
 struct Rules {
     made: RulesetCreated,
+    /// Links in here lead nowhere.
+    distrusted: Vec<PathBuf>,
     abi: ABI,
 }
 
@@ -131,10 +153,12 @@ impl Rules {
         path: &Path,
         access: BitFlags<AccessFs>,
     ) -> Result<(), Box<dyn std::error::Error>> {
-        let Ok(opened) = PathFd::new(path) else {
+        let led = follow(path, &self.distrusted).ok();
+        let Some(opened) = led.and_then(|led| paths::open(&led.real).ok()) else {
             return Ok(());
         };
-        let access = if path.is_dir() {
+        let mode = rustix::fs::fstat(&opened)?.st_mode;
+        let access = if FileType::from_raw_mode(mode) == FileType::Directory {
             access
         } else {
             access & AccessFs::from_file(self.abi)
@@ -154,7 +178,10 @@ impl Rules {
         access: BitFlags<AccessFs>,
         depth: usize,
     ) -> Result<(), Box<dyn std::error::Error>> {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Ok(led) = follow(path, &self.distrusted) else {
+            return Ok(());
+        };
+        let real = led.real;
         if hidden
             .iter()
             .any(|hidden| path.starts_with(hidden) || real.starts_with(hidden))
@@ -170,7 +197,9 @@ impl Rules {
         if depth == 0 {
             return Ok(());
         }
-        for entry in std::fs::read_dir(&real)?.flatten() {
+        // What cannot be listed cannot be gone round, and gets no rule.
+        let entries = std::fs::read_dir(&real).into_iter().flatten();
+        for entry in entries.flatten() {
             // A link leads to what has a rule of its own, or has none.
             if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 self.add_around(&entry.path(), hidden, access, depth - 1)?;

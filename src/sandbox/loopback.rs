@@ -8,7 +8,7 @@ use crate::sandbox::Unenforceable;
 
 /// Sets the loopback up, so that tools may serve each other.
 pub(super) fn raise() -> Result<(), Unenforceable> {
-    let failed = |error: io::Error| Unenforceable::step("cannot set up the loopback", error);
+    let failed = |error| Unenforceable::Namespaces("cannot set up the loopback", error);
     ask().map_err(failed)
 }
 

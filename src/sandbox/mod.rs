@@ -23,13 +23,23 @@ mod mounts;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
+mod paths;
+#[cfg(target_os = "linux")]
+mod placeholders;
+#[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(target_os = "linux")]
 mod protected;
 #[cfg(target_os = "linux")]
+mod repositories;
+#[cfg(target_os = "linux")]
+mod scene;
+#[cfg(target_os = "linux")]
 mod seccomp;
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +49,9 @@ pub use self::classes::{Class, Held, stopped};
 #[cfg(target_os = "linux")]
 pub(crate) use self::namespaces::{begin_own, map_ids};
 #[cfg(target_os = "linux")]
-pub(crate) use self::protected::remove_placeholders;
+pub(crate) use self::placeholders::remove_placeholders;
+#[cfg(target_os = "linux")]
+pub(crate) use self::protected::{Protected, telling};
 
 /// What holds a process to its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +73,9 @@ pub struct Enforced {
     /// Directories and files that were made only to be protected. They are removed at the end.
     #[serde(default, with = "os_paths")]
     pub placeholders: Vec<PathBuf>,
+    /// What a person should know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
 }
 
 /// The bounds cannot be enforced.
@@ -74,6 +89,9 @@ pub enum Unenforceable {
         /// Why.
         source: io::Error,
     },
+    /// Namespaces can be had, but are of no use.
+    #[error("{0}")]
+    Namespaces(&'static str, #[source] io::Error),
     /// Landlock is not there, or too old to be enough alone.
     #[error("{0}")]
     Landlock(String),
@@ -85,12 +103,6 @@ pub enum Unenforceable {
         "single hosts can be allowed only where namespaces can be had; --network allows all of them"
     )]
     Hosts,
-    /// What must be protected is a link, which cannot be.
-    #[error(
-        "{} is a link and cannot be protected; name .git in sandbox.write if tools may replace it",
-        .0.display()
-    )]
-    Link(PathBuf),
     /// This system has no such thing.
     #[error("there is no sandbox for this system")]
     NoSystem,
@@ -107,29 +119,69 @@ impl Unenforceable {
     }
 }
 
+/// What stands around a process that holds itself to its bounds.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct Walls {
+    /// What was enforced.
+    pub(crate) enforced: Enforced,
+    /// What of the workspace is protected.
+    pub(crate) protected: Protected,
+    mounts: mounts::Mounts,
+    /// Those that are used for as long as these walls stand.
+    _placeholders: Vec<protected::Placeholder>,
+}
+
+#[cfg(target_os = "linux")]
+impl Walls {
+    /// What is not held any more, because something else was put in its place from outside.
+    pub(crate) fn breach(&self) -> Option<&Path> {
+        self.mounts.missing()
+    }
+}
+
 /// Holds this process, which has one thread, to these bounds, by this mechanism.
 #[cfg(target_os = "linux")]
-pub(crate) fn enforce(bounds: &Bounds, mechanism: Mechanism) -> Result<Enforced, Unenforceable> {
+pub(crate) fn enforce(bounds: &Bounds, mechanism: Mechanism) -> Result<Walls, Unenforceable> {
     if mechanism == Mechanism::Landlock && !bounds.hosts.is_empty() {
         return Err(Unenforceable::Hosts);
     }
     privileges::limit(bounds)?;
-    let placeholders = match mechanism {
-        Mechanism::Namespaces => {
-            if !bounds.open {
-                loopback::raise()?;
-            }
-            mounts::build(bounds)?
-        }
-        Mechanism::Landlock => Vec::new(),
+    if mechanism == Mechanism::Namespaces && !bounds.open {
+        loopback::raise()?;
+    }
+    let (protected, placeholders) = repositories::find(bounds, mechanism)?;
+    let built = match mechanism {
+        Mechanism::Namespaces => mounts::Mounts::build(bounds, &protected),
+        Mechanism::Landlock => Ok(mounts::Mounts::default()),
     };
-    privileges::drop_all()?;
-    let landlock = landlock::restrict(bounds, mechanism)?;
-    seccomp::filter(bounds, mechanism, landlock)?;
-    Ok(Enforced {
+    let paths: Vec<PathBuf> = placeholders.iter().map(|one| one.path.clone()).collect();
+    let held = built.and_then(|mounts| {
+        privileges::drop_all()?;
+        let landlock = landlock::restrict(bounds, &protected, mechanism)?;
+        seccomp::filter(bounds, mechanism, landlock)?;
+        Ok((mounts, landlock))
+    });
+    let (mounts, landlock) = match held {
+        Ok(held) => held,
+        Err(error) => {
+            // Nobody is told of what was made.
+            drop(placeholders);
+            remove_placeholders(&paths);
+            return Err(error);
+        }
+    };
+    let enforced = Enforced {
         mechanism,
         landlock,
-        placeholders,
+        placeholders: paths,
+        told: protected.told.clone(),
+    };
+    Ok(Walls {
+        enforced,
+        protected,
+        mounts,
+        _placeholders: placeholders,
     })
 }
 

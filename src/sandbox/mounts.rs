@@ -1,87 +1,97 @@
 //! A file system of a process's own: what may be reached, at its usual place, and nothing else.
+//!
+//! Everything is shown from a descriptor at a descriptor, both had without following a link, so that
+//! nothing that tools have laid leads elsewhere. What is protected is a mount of its own, since that
+//! can be neither written nor moved; [`Mounts::missing`] notices where one was lost from outside.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
+use std::ops::Bound;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, FileType, StatVfsMountFlags, StatxAttributes, StatxFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
 use crate::sandbox::landlock::DEVICES;
-use crate::sandbox::{Bounds, Unenforceable, protected};
+use crate::sandbox::paths::{self, follow};
+use crate::sandbox::scene::{Right, Scene, Shown, Why};
+use crate::sandbox::{Bounds, Protected, Unenforceable};
 
-/// Whether something may be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Right {
-    Read,
-    Write,
-}
+/// The mounts that hold what is protected or hidden.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mounts(Vec<PathBuf>);
 
-/// One thing that is to be seen.
-#[derive(Clone, Debug)]
-struct Shown {
-    /// Where it is.
-    source: PathBuf,
-    /// Where it is to be.
-    target: PathBuf,
-    right: Right,
-}
+impl Mounts {
+    /// Builds the file system and makes it the root.
+    pub(super) fn build(bounds: &Bounds, protected: &Protected) -> Result<Self, Unenforceable> {
+        let own = |name| bounds.own(name).ok_or(Unenforceable::NoSystem);
+        let at = own("root")?;
+        let opened = paths::open(&at).map_err(step("cannot find the new root"))?;
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        // Whoever may have namespaces but not use them fails in what comes first, and nothing of
+        // the workspace has a part in that.
+        rustix::mount::mount_change("/", private).map_err(system("mounts cannot be private"))?;
+        let places = Places::read()?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let failed = "cannot mount a new root";
+        rustix::mount::mount(
+            "tmpfs",
+            paths::of(&opened),
+            "tmpfs",
+            flags,
+            c"mode=755,size=16m",
+        )
+        .map_err(system(failed))?;
+        let root = paths::open(&at).map_err(system(failed))?;
+        // Wherever it lies, it is part of nothing that is shown.
+        rustix::mount::mount_change(paths::of(&root), MountPropagationFlags::UNBINDABLE)
+            .map_err(system(failed))?;
 
-impl Shown {
-    fn at(path: &Path, right: Right) -> Self {
-        Self {
-            source: path.to_owned(),
-            target: path.to_owned(),
-            right,
+        let mut built = Building {
+            root,
+            places,
+            mounts: Self::default(),
+        };
+        built.proc()?;
+        built.devices()?;
+        let scene = Scene::of(bounds, protected, &own("tmp")?, &own("home")?);
+        for (link, target) in &scene.links {
+            built.link(link, target)?;
         }
+        for one in &scene.shown {
+            built.show(one)?;
+            if one.why == Why::Protected {
+                built.mounts.0.push(one.target.clone());
+            }
+        }
+        built.hide(bounds)?;
+        built.finish()
     }
-}
 
-/// Builds the file system and makes it the root; what was made in the old one only to be protected.
-pub(super) fn build(bounds: &Bounds) -> Result<Vec<PathBuf>, Unenforceable> {
-    let own = |name| bounds.own(name).ok_or(Unenforceable::NoSystem);
-    let root = own("root")?;
-    for name in ["root", "tmp", "home"] {
-        let made = fs::create_dir_all(own(name)?);
-        made.map_err(step(format!("cannot make {name}")))?;
+    /// What is no mount any more: something was put in its place from outside.
+    pub(super) fn missing(&self) -> Option<&Path> {
+        let is_there = |path: &PathBuf| {
+            let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+            match rustix::fs::statx(rustix::fs::CWD, path, flags, StatxFlags::empty()) {
+                // Older kernels do not say.
+                Ok(told) => {
+                    let says = told
+                        .stx_attributes_mask
+                        .contains(StatxAttributes::MOUNT_ROOT);
+                    !says || told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+                }
+                Err(errno) => ![Errno::NOENT, Errno::NOTDIR].contains(&errno),
+            }
+        };
+        let lost = self.0.iter().find(|path| !is_there(path));
+        lost.map(PathBuf::as_path)
     }
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).map_err(step("mounts cannot be private"))?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let mounted = rustix::mount::mount("tmpfs", &root, "tmpfs", flags, c"mode=755,size=16m");
-    mounted.map_err(step("cannot mount a new root"))?;
-
-    let found = protected::find(bounds)?;
-    let mut shown = visible(bounds, &own("tmp")?, &own("home")?);
-    shown.extend(found.whole.iter().map(|path| Shown::at(path, Right::Write)));
-    shown.extend(found.fixed.iter().map(|path| Shown::at(path, Right::Read)));
-    // A directory before what is in it; of two at one place the later stands above.
-    shown.sort_by_key(|shown| shown.target.components().count());
-    for one in &shown {
-        show(&root, one)?;
-    }
-    devices(&root)?;
-    hide(&root, &bounds.hidden)?;
-    let proc = root.join("proc");
-    fs::create_dir_all(&proc).map_err(step("cannot make /proc"))?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount("proc", &proc, "proc", flags, None).map_err(step("cannot mount /proc"))?;
-    restrict(&root, &shown)?;
-    enter(&root)?;
-    // What was opened in the old root is let go of; in the new one it stays locked until the end.
-    for place in &found.placeholders {
-        let again = File::open(place).and_then(|file| {
-            file.try_lock_shared().map_err(io::Error::from)?;
-            Ok(file)
-        });
-        again.map(std::mem::forget).map_err(step(format!(
-            "cannot hold the place of {}",
-            place.display()
-        )))?;
-    }
-    Ok(found.placeholders)
 }
 
 /// A failed step with this name.
@@ -89,184 +99,240 @@ fn step<E: Into<io::Error>>(step: impl Into<String>) -> impl FnOnce(E) -> Unenfo
     move |error| Unenforceable::step(step, error)
 }
 
-/// What is to be seen.
-fn visible(bounds: &Bounds, tmp: &Path, home: &Path) -> Vec<Shown> {
-    let mut shown: Vec<Shown> = Vec::new();
-    let inside = |path: &Path| {
-        let mut roots = bounds.write.iter().chain(&bounds.roots);
-        roots.any(|root| path.starts_with(root))
-    };
-    for target in ["/tmp", "/var/tmp"] {
-        shown.push(Shown {
-            source: tmp.to_owned(),
-            target: target.into(),
-            right: Right::Write,
-        });
-    }
-    let homes = bounds.home.iter().filter(|target| !inside(target));
-    shown.extend(homes.map(|target| Shown {
-        source: home.to_owned(),
-        target: target.clone(),
-        right: Right::Write,
-    }));
-    shown.extend(bounds.read.iter().map(|path| Shown::at(path, Right::Read)));
-    shown.extend(bounds.roots.iter().map(|path| Shown::at(path, Right::Read)));
-    shown.extend(
-        bounds
-            .write
-            .iter()
-            .map(|path| Shown::at(path, Right::Write)),
-    );
-    shown
+/// A failed step that any system allows which has namespaces for this user.
+fn system<E: Into<io::Error>>(step: &'static str) -> impl FnOnce(E) -> Unenforceable {
+    move |error| Unenforceable::Namespaces(step, error.into())
 }
 
-/// Lets a thing be seen below the new root, if it is there. A link stays one, and what it leads to
-/// is seen where it is.
-fn show(root: &Path, shown: &Shown) -> Result<(), Unenforceable> {
-    let Ok(kind) = fs::symlink_metadata(&shown.source).map(|data| data.file_type()) else {
-        return Ok(());
-    };
-    let place = below(root, &shown.target);
-    let name = || shown.target.display();
-    if let Some(parent) = place.parent() {
-        fs::create_dir_all(parent).map_err(step(format!("cannot make room for {}", name())))?;
+/// A new root, while it is built.
+struct Building {
+    root: OwnedFd,
+    /// What was mounted before.
+    places: Places,
+    mounts: Mounts,
+}
+
+impl Building {
+    /// The new root once more, to begin a path at.
+    fn root(&self) -> io::Result<OwnedFd> {
+        self.root.try_clone()
     }
-    if kind.is_symlink() {
-        if fs::symlink_metadata(&place).is_err()
-            && let Ok(target) = fs::read_link(&shown.source)
-        {
-            symlink(target, &place).map_err(step(format!("cannot link {}", name())))?;
+
+    /// The processes of one's own.
+    fn proc(&self) -> Result<(), Unenforceable> {
+        let failed = "cannot mount /proc";
+        let root = self.root().map_err(system(failed))?;
+        let proc = paths::make_below(root, Path::new("/proc"), true).map_err(system(failed))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount("proc", paths::of(&proc), "proc", flags, None).map_err(system(failed))
+    }
+
+    /// The devices that everybody may use, terminals of one's own and memory to share.
+    fn devices(&self) -> Result<(), Unenforceable> {
+        let failed = || system("cannot make /dev");
+        let root = self.root().map_err(failed())?;
+        let opened = paths::make_below(root, Path::new("/dev"), true).map_err(failed())?;
+        let dev = paths::of(&opened);
+        for name in ["pts", "shm"] {
+            fs::create_dir(dev.join(name)).map_err(failed())?;
         }
-        let Ok(real) = shown.source.canonicalize() else {
+        for device in DEVICES {
+            self.show(&Shown::at(Path::new(device), Right::Write))?;
+        }
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        let options = c"newinstance,ptmxmode=0666,mode=0620";
+        rustix::mount::mount("devpts", dev.join("pts"), "devpts", flags, options)
+            .map_err(system("cannot mount /dev/pts"))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        rustix::mount::mount("tmpfs", dev.join("shm"), "tmpfs", flags, c"mode=1777")
+            .map_err(system("cannot mount /dev/shm"))?;
+        for (name, target) in [
+            ("ptmx", "pts/ptmx"),
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+        ] {
+            symlink(target, dev.join(name)).map_err(failed())?;
+        }
+        let run = paths::make_below(self.root().map_err(failed())?, Path::new("/run"), true);
+        run.map_err(step("cannot make /run"))?;
+        Ok(())
+    }
+
+    /// Lays a link as it is, if nothing is in its place.
+    fn link(&self, link: &Path, target: &Path) -> Result<(), Unenforceable> {
+        let failed = |error| Unenforceable::step(format!("cannot link {}", link.display()), error);
+        let Some((parent, name)) = link.parent().zip(link.file_name()) else {
             return Ok(());
         };
-        // Most lead to what is seen anyway.
-        return if below(root, &real).exists() {
-            Ok(())
-        } else {
-            show(root, &Shown::at(&real, shown.right))
-        };
+        let parent = paths::make_below(self.root().map_err(failed)?, parent, true);
+        match rustix::fs::symlinkat(target, parent.map_err(failed)?, name) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(failed(errno.into())),
+        }
     }
-    if fs::symlink_metadata(&place).is_err() {
-        let made = if kind.is_dir() {
-            fs::create_dir(&place)
-        } else {
-            File::create_new(&place).map(drop)
-        };
-        made.map_err(step(format!("cannot make room for {}", name())))?;
-    }
-    rustix::mount::mount_bind_recursive(&shown.source, &place)
-        .map_err(step(format!("cannot show {}", name())))
-}
 
-/// The devices that everybody may use, terminals of one's own and memory to share.
-fn devices(root: &Path) -> Result<(), Unenforceable> {
-    let dev = root.join("dev");
-    for name in ["pts", "shm"] {
-        fs::create_dir_all(dev.join(name)).map_err(step("cannot make /dev"))?;
+    /// Lets a thing be seen below the new root, if it is there, with all that is mounted below it.
+    fn show(&self, shown: &Shown) -> Result<(), Unenforceable> {
+        let failed = |error: io::Error| {
+            Unenforceable::step(format!("cannot show {}", shown.target.display()), error)
+        };
+        let source = match paths::open(&shown.source) {
+            Ok(source) => source,
+            // What is to be protected was there a moment ago.
+            Err(error) if shown.why == Why::Protected => return Err(failed(error)),
+            Err(_) => return Ok(()),
+        };
+        let kind = kind(&source).map_err(failed)?;
+        let root = self.root().map_err(failed)?;
+        let place = paths::make_below(root, &shown.target, kind == FileType::Directory);
+        let place = match place {
+            // What is its own has no place in what may not be written.
+            Err(_) if shown.why == Why::Own => return Ok(()),
+            place => place.map_err(failed)?,
+        };
+        rustix::mount::mount_bind_recursive(paths::of(&source), paths::of(&place))
+            .map_err(|errno| failed(errno.into()))?;
+        if kind == FileType::Symlink {
+            return Ok(());
+        }
+        let restricted = self.restrict(&shown.target, shown.right);
+        restricted.map_err(failed)?;
+        for below in self.places.below(&shown.source) {
+            let Ok(inner) = below.strip_prefix(&shown.source) else {
+                continue;
+            };
+            match self.restrict(&shown.target.join(inner), shown.right) {
+                // Something else lies over it, so nobody reaches it.
+                Err(error) if is_covered(&error) => {}
+                restricted => restricted.map_err(failed)?,
+            }
+        }
+        Ok(())
     }
-    for device in DEVICES {
-        show(root, &Shown::at(Path::new(device), Right::Write))?;
-    }
-    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-    let options = c"newinstance,ptmxmode=0666,mode=0620";
-    rustix::mount::mount("devpts", dev.join("pts"), "devpts", flags, options)
-        .map_err(step("cannot mount /dev/pts"))?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount("tmpfs", dev.join("shm"), "tmpfs", flags, c"mode=1777")
-        .map_err(step("cannot mount /dev/shm"))?;
-    for (name, target) in [
-        ("ptmx", "pts/ptmx"),
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, dev.join(name)).map_err(step("cannot make /dev"))?;
-    }
-    fs::create_dir_all(root.join("run")).map_err(step("cannot make /run"))
-}
 
-/// Lays something empty over what may not be reached.
-fn hide(root: &Path, hidden: &[PathBuf]) -> Result<(), Unenforceable> {
-    for path in hidden {
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let place = below(root, &real);
-        let Ok(data) = fs::metadata(&place) else {
-            continue;
-        };
-        let laid = if data.is_dir() {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
-            rustix::mount::mount("tmpfs", &place, "tmpfs", flags, c"mode=555,size=4k")
-        } else {
-            rustix::mount::mount_bind("/dev/null", &place)
-        };
-        laid.map_err(step(format!("cannot hide {}", path.display())))?;
-    }
-    Ok(())
-}
-
-/// Takes the right to change things away where it is not given, and set-user-id everywhere.
-fn restrict(root: &Path, shown: &[Shown]) -> Result<(), Unenforceable> {
-    let table = fs::read_to_string("/proc/self/mountinfo").map_err(step("cannot list mounts"))?;
-    for line in table.lines() {
-        let mut fields = line.split(' ');
-        let (Some(place), Some(options)) = (fields.nth(4), fields.next()) else {
-            continue;
-        };
-        let place = unescaped(place);
-        let Ok(inner) = place.strip_prefix(root) else {
-            continue;
-        };
-        let inner = Path::new("/").join(inner);
-        let has = |option: &str| options.split(',').any(|one| one == option);
+    /// Takes set-user-id away from what is mounted at a place, and the right to change it unless it
+    /// is given.
+    fn restrict(&self, place: &Path, right: Right) -> io::Result<()> {
+        let opened = paths::open_below(self.root()?, place)?;
+        let has = rustix::fs::fstatvfs(&opened)?.f_flag;
         let mut flags = MountFlags::BIND | MountFlags::NOSUID;
-        for (option, flag) in [
-            ("ro", MountFlags::RDONLY),
-            ("nodev", MountFlags::NODEV),
-            ("noexec", MountFlags::NOEXEC),
+        for (held, flag) in [
+            (StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
+            (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+            (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
         ] {
-            if has(option) {
+            if has.contains(held) {
                 flags |= flag;
             }
         }
-        let own = ["/dev/pts", "/dev/shm"]
-            .iter()
-            .any(|own| inner == Path::new(own));
-        if !own && right(&inner, shown) == Right::Read {
+        if right == Right::Read {
             flags |= MountFlags::RDONLY;
         }
-        rustix::mount::mount_remount(&place, flags, "")
-            .map_err(step(format!("cannot restrict {}", inner.display())))?;
+        Ok(rustix::mount::mount_remount(paths::of(&opened), flags, "")?)
     }
-    Ok(())
+
+    /// Lays something empty over what may not be reached; what of it may be read all the same is
+    /// shown in there.
+    fn hide(&mut self, bounds: &Bounds) -> Result<(), Unenforceable> {
+        let real = |path: &PathBuf| follow(path, &[]).map_or_else(|_| path.clone(), |led| led.real);
+        let hidden: BTreeSet<PathBuf> = bounds.hidden.iter().chain(&bounds.own).map(real).collect();
+        let spared: Vec<PathBuf> = bounds.spared.iter().map(real).collect();
+        let mut last: Option<&PathBuf> = None;
+        for path in &hidden {
+            if last.is_some_and(|last| path.starts_with(last)) {
+                continue;
+            }
+            last = Some(path);
+            let failed = |error: io::Error| {
+                Unenforceable::step(format!("cannot hide {}", path.display()), error)
+            };
+            let Ok(place) = paths::open_below(self.root().map_err(failed)?, path) else {
+                continue;
+            };
+            if kind(&place).map_err(failed)? != FileType::Directory {
+                rustix::mount::mount_bind("/dev/null", paths::of(&place))
+                    .map_err(|errno| failed(errno.into()))?;
+                self.mounts.0.push(path.clone());
+                continue;
+            }
+            let flags = MountFlags::NOSUID | MountFlags::NODEV;
+            rustix::mount::mount(
+                "tmpfs",
+                paths::of(&place),
+                "tmpfs",
+                flags,
+                c"mode=555,size=64k",
+            )
+            .map_err(|errno| failed(errno.into()))?;
+            for inner in spared.iter().filter(|inner| inner.starts_with(path)) {
+                // What is hidden in there by itself stays so.
+                if hidden
+                    .iter()
+                    .any(|other| other != path && inner.starts_with(other))
+                {
+                    continue;
+                }
+                self.show(&Shown::at(inner, Right::Read))?;
+            }
+            self.restrict(path, Right::Read).map_err(failed)?;
+            self.mounts.0.push(path.clone());
+        }
+        Ok(())
+    }
+
+    /// Makes this the root, and lets go of the old one.
+    fn finish(self) -> Result<Mounts, Unenforceable> {
+        for place in ["/proc", "/"] {
+            self.restrict(Path::new(place), Right::Read)
+                .map_err(step(format!("cannot restrict {place}")))?;
+        }
+        let failed = || step("cannot enter the new root");
+        rustix::process::fchdir(&self.root).map_err(failed())?;
+        rustix::process::pivot_root(".", ".").map_err(failed())?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(failed())?;
+        rustix::process::chdir("/").map_err(failed())?;
+        Ok(self.mounts)
+    }
 }
 
-/// What may be done at a place: what was said of it, or else of the nearest directory above.
-fn right(place: &Path, shown: &[Shown]) -> Right {
-    let above = shown.iter().filter(|one| place.starts_with(&one.target));
-    // Of two at one place the later counts.
-    let nearest = above.max_by_key(|one| one.target.components().count());
-    nearest.map_or(Right::Read, |one| one.right)
+/// What kind of thing this is.
+fn kind(opened: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(opened)?.st_mode))
 }
 
-/// Makes this directory the root, and lets go of the old one.
-fn enter(root: &Path) -> Result<(), Unenforceable> {
-    let failed = || step("cannot enter the new root");
-    rustix::process::chdir(root).map_err(failed())?;
-    rustix::process::pivot_root(".", ".").map_err(failed())?;
-    rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(failed())?;
-    rustix::process::chdir("/").map_err(failed())
+/// Whether this is no mount, or not to be found.
+fn is_covered(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    [Errno::INVAL, Errno::NOENT, Errno::NOTDIR, Errno::ACCESS]
+        .into_iter()
+        .any(|covered| errno == Some(covered))
 }
 
-/// The place of an absolute path below another root.
-fn below(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
+/// Where something is mounted.
+#[derive(Debug)]
+struct Places(BTreeSet<PathBuf>);
+
+impl Places {
+    /// Those that this process sees.
+    fn read() -> Result<Self, Unenforceable> {
+        let table = fs::read("/proc/self/mountinfo").map_err(step("cannot list mounts"))?;
+        let lines = table.split(|byte| *byte == b'\n');
+        let places = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+        Ok(Self(places.map(unescaped).collect()))
+    }
+
+    /// Those below a path.
+    fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a PathBuf> {
+        let from = (Bound::Excluded(path.to_owned()), Bound::Unbounded);
+        let places = self.0.range(from);
+        places.take_while(move |place| place.starts_with(path))
+    }
 }
 
 /// A path of the table of mounts, in which blanks and the like are written in octal.
-fn unescaped(text: &str) -> PathBuf {
-    let bytes = text.as_bytes();
+fn unescaped(bytes: &[u8]) -> PathBuf {
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -290,34 +356,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_directory_says_what_may_be_done() {
-        let shown = [
-            Shown::at(Path::new("/usr"), Right::Read),
-            Shown::at(Path::new("/w"), Right::Write),
-            Shown::at(Path::new("/w/.git"), Right::Write),
-            Shown::at(Path::new("/w/.git/hooks"), Right::Read),
-        ];
-        for (path, expected) in [
-            ("/", Right::Read),
-            ("/usr/lib", Right::Read),
-            ("/w", Right::Write),
-            ("/w/mnt", Right::Write),
-            ("/w/.git/hooks", Right::Read),
-            ("/w/.git/hooks/x", Right::Read),
-            ("/wide", Right::Read),
+    fn paths_of_the_table_are_read_as_they_are() {
+        for (written, meant) in [
+            (b"/a\\040b".as_slice(), b"/a b".as_slice()),
+            (b"/a\\134x", b"/a\\x"),
+            (b"/a\\x", b"/a\\x"),
+            (b"/a\xff", b"/a\xff"),
         ] {
-            assert_eq!(right(Path::new(path), &shown), expected, "{path}");
+            assert_eq!(unescaped(written).as_os_str().as_bytes(), meant);
         }
     }
 
     #[test]
-    fn paths_of_the_table_are_read_as_they_are() {
-        for (written, meant) in [
-            ("/a\\040b", "/a b"),
-            ("/a\\134x", "/a\\x"),
-            ("/a\\x", "/a\\x"),
-        ] {
-            assert_eq!(unescaped(written).as_os_str().as_bytes(), meant.as_bytes());
-        }
+    fn what_is_mounted_below_a_path_is_found() {
+        let places = ["/", "/a", "/a/b", "/a/b/c", "/a-b", "/ab"].map(PathBuf::from);
+        let places = Places(places.into());
+        let below: Vec<_> = places.below(Path::new("/a")).collect();
+        assert_eq!(below, [Path::new("/a/b"), Path::new("/a/b/c")]);
     }
 }

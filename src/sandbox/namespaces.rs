@@ -35,7 +35,7 @@ pub(crate) fn begin_own(network: bool) -> Result<Ids, Unenforceable> {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     nix::sched::unshare(flags)
-        .map_err(|errno| Unenforceable::step("no namespaces can be had", errno))?;
+        .map_err(|errno| Unenforceable::Namespaces("no namespaces can be had", errno.into()))?;
     Ok(ids)
 }
 
@@ -49,9 +49,11 @@ pub(crate) fn map_ids(ids: Ids) -> Result<(), Unenforceable> {
         ("gid_map", format!("{group} {group} 1")),
     ] {
         std::fs::write(format!("/proc/self/{file}"), text)
-            .map_err(|error| Unenforceable::step(format!("cannot write {file}"), error))?;
+            .map_err(|error| Unenforceable::Namespaces("users cannot be mapped", error))?;
     }
-    let failed = |errno| Unenforceable::step("cannot keep capabilities", errno);
+    let failed = |errno: rustix::io::Errno| {
+        Unenforceable::Namespaces("capabilities cannot be kept", errno.into())
+    };
     let sets = rustix::thread::capabilities(None).map_err(failed)?;
     let needed = NEEDED
         .into_iter()

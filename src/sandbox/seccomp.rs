@@ -184,6 +184,9 @@ fn rules(
     // The last flag shares its place with the signal.
     new.pop();
     rules.insert(libc::SYS_clone, new);
+    // A limit of another process ends it as surely as a signal. 0 is the caller itself.
+    let others = SeccompRule::new(vec![word(0, Ne, 0)?])?;
+    rules.insert(libc::SYS_prlimit64, vec![others]);
     let typing = TYPING.map(|request| SeccompRule::new(vec![word(1, Eq, request)?]));
     rules.insert(
         libc::SYS_ioctl,

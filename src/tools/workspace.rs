@@ -4,6 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+use crate::sandbox::Protected;
+
 /// Variables that tools may see if they are set, besides those that begin with `LC_`.
 const ALLOWED: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL"];
 
@@ -13,8 +16,9 @@ pub struct Workspace {
     root: PathBuf,
     more: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    /// Whether file tools keep off what is protected, but for what lies below these.
-    protection: Option<Vec<PathBuf>>,
+    /// What file tools keep off.
+    #[cfg(target_os = "linux")]
+    protected: Option<Protected>,
 }
 
 /// A directory cannot be a workspace.
@@ -55,7 +59,8 @@ impl Workspace {
             root: canonical(path, home)?,
             more: Vec::new(),
             environment,
-            protection: None,
+            #[cfg(target_os = "linux")]
+            protected: None,
         })
     }
 
@@ -64,14 +69,14 @@ impl Workspace {
     pub(crate) fn inside(
         roots: Vec<PathBuf>,
         environment: Vec<(OsString, OsString)>,
-        unprotected: &[PathBuf],
+        protected: Protected,
     ) -> Self {
         let mut roots = roots.into_iter();
         Self {
             root: roots.next().unwrap_or_default(),
             more: roots.collect(),
             environment,
-            protection: Some(unprotected.to_vec()),
+            protected: Some(protected),
         }
     }
 
@@ -83,16 +88,13 @@ impl Workspace {
     /// Whether a path, as the operating system names it, is kept from being written: what in a
     /// repository names programs, and whatever says where the repository is.
     pub(crate) fn protects(&self, real: &Path) -> bool {
-        let Some(granted) = &self.protection else {
-            return false;
-        };
-        let mut parts = real.iter().skip_while(|part| *part != ".git");
-        if parts.next().is_none() || granted.iter().any(|granted| real.starts_with(granted)) {
-            return false;
+        #[cfg(target_os = "linux")]
+        if let Some(protected) = &self.protected {
+            return protected.forbids(real);
         }
-        let names = ["hooks", "config", "config.worktree", "commondir", "gitdir"].map(OsStr::new);
-        let mut parts = parts.peekable();
-        parts.peek().is_none() || parts.any(|part| names.contains(&part))
+        // Without a sandbox it is a file like any other.
+        let _ = real;
+        false
     }
 
     /// The same workspace, whose file tools act below this directory as well.

@@ -11,6 +11,7 @@ mod ends;
 mod escapes;
 mod inherited;
 mod limits;
+mod walls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
