@@ -67,12 +67,9 @@ async fn go(
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref();
-    // Whoever may not work here begins nothing that works here.
-    let mut unlocked = Vec::new();
-    let mut lock = lock(args, &workspace, process, &mut unlocked)?;
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process).await?;
     let root = told::wanted(&start.settings, false, &workspace, process).root;
-    remarks.extend(unlocked);
+    let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));

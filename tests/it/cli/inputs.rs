@@ -117,10 +117,10 @@ fn whatever_is_looked_at_is_told_in_a_line() {
     }
     insta::assert_snapshot!(told, @"
     empty.jsonl
-      6 undertext: empty.jsonl holds no run
+      6 undertext: empty.jsonl holds no run: it is empty
         all
     torn.jsonl
-      6 undertext: torn.jsonl holds no run
+      6 undertext: torn.jsonl holds no run: its first line is JSON that is cut off; what other agents recorded is read by `undertext import`
         all
     headless.jsonl
       0 warning: headless.jsonl is damaged: line 1: entry 1 is missing
@@ -156,10 +156,10 @@ fn whatever_is_looked_at_is_told_in_a_line() {
       6 undertext: newer.jsonl has format 2, this version knows formats up to 1
         fork
     other.jsonl
-      6 undertext: other.jsonl holds no run
+      6 undertext: other.jsonl holds no run: its first line is an object, but no entry of a transcript; what other agents recorded is read by `undertext import`
         all
     nul.jsonl
-      6 undertext: nul.jsonl holds no run
+      6 undertext: nul.jsonl holds no run: its first line is no JSON; what other agents recorded is read by `undertext import`
         all
     directory.jsonl
       6 undertext: directory.jsonl is a directory, not a plain file
@@ -200,9 +200,9 @@ fn a_list_goes_on_behind_what_is_no_run() {
     00000099  AGO 15 rounds  finished     /tmp/undertext-demo  demo 1  `sh tests/run.sh` fails. Find the bug and mend it.…
     00000006  AGO 0 rounds  open           
     00000005  AGO 0 rounds  open           
-    00000004  AGO 15 rounds  finished     /tmp/undertext-demo  demo 1  `sh tests/run.sh` fails. Find the bug and mend it.…
+    00000004  AGO 15 rounds  finished, newer format  /tmp/undertext-demo  demo 1  `sh tests/run.sh` fails. Find the bug and mend it.…
     00000003  AGO 11 rounds  finished, damaged  /tmp/undertext-demo  demo 1  `sh tests/run.sh` fails. Find the bug and mend it.…
-    00000002  AGO 15 rounds  finished, damaged    `sh tests/run.sh` fails. Find the bug and mend it. The test…
+    00000002  AGO 15 rounds  finished, damaged    `sh tests/run.sh` fails. Find the bug and mend it. The…
     00000001  AGO 0 rounds  open           
     00000000  AGO 0 rounds  open           
     exit 0
