@@ -27,6 +27,7 @@ mod confined;
 pub(crate) mod hands;
 pub(crate) mod changes;
 mod outputs;
+mod target;
 mod answer_form;
 mod notice;
 mod story;

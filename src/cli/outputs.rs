@@ -14,6 +14,7 @@ use undertext::view::View;
 use crate::cli::changes::Before;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::report::Report;
+use crate::cli::target::{Target, unwritten};
 use crate::cli::term::Look;
 use crate::cli::{Process, amount};
 
@@ -32,49 +33,6 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     #[arg(help = "Write what changed in the workspace into this file, for `git apply`")]
     pub(crate) diff: Option<PathBuf>,
-}
-
-/// A file that is written when the run ends.
-#[derive(Clone, Debug)]
-struct Target {
-    /// Its path as the file system named it when the run began.
-    path: PathBuf,
-    /// Whether something else than a plain file was there then, which is written into.
-    special: bool,
-}
-
-/// Why a file is not written.
-#[derive(Debug, thiserror::Error)]
-enum Unsettled {
-    #[error("its directory is another one than when the run began")]
-    Moved,
-    #[error("it is no plain file any more")]
-    Replaced,
-}
-
-impl Target {
-    fn of(path: PathBuf) -> Self {
-        let special = fs::metadata(&path).is_ok_and(|found| !found.is_file());
-        Self { path, special }
-    }
-
-    /// Writes it, unless tools have put something else in its way: what the model says is not written
-    /// where the model wants it.
-    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let path = &self.path;
-        let parent = path.parent().unwrap_or(path);
-        let unsettled = if parent.canonicalize().is_ok_and(|real| real != parent) {
-            Some(Unsettled::Moved)
-        } else {
-            let found = fs::symlink_metadata(path);
-            let other = found.is_ok_and(|found| !found.is_file()) && !self.special;
-            other.then_some(Unsettled::Replaced)
-        };
-        match unsettled {
-            Some(why) => Err(unwritten(path, why)),
-            None => write(path, bytes).map_err(|error| unwritten(path, error)),
-        }
-    }
 }
 
 /// The files that are written when the run ends.
@@ -96,7 +54,8 @@ impl Outputs {
         for path in [&last_message, &diff].into_iter().flatten() {
             spare(path, None)?;
         }
-        let [last_message, diff] = [last_message, diff].map(|path| path.map(Target::of));
+        let target = |path: Option<PathBuf>| path.map(Target::of).transpose();
+        let (last_message, diff) = (target(last_message)?, target(diff)?);
         Ok(Self {
             last_message,
             diff,
@@ -118,7 +77,7 @@ impl Outputs {
                 [&self.last_message, &self.diff]
                     .into_iter()
                     .flatten()
-                    .map(|target| target.path.clone()),
+                    .map(|target| target.path().to_owned()),
             );
             let ours = ours.iter().map(|path| real(path)).collect();
             let before = Before::take(hands, project, ours).await.map_err(|error| {
@@ -157,7 +116,7 @@ impl Outputs {
         };
         let text = last_text(view, self.since);
         if text.is_empty() {
-            let path = target.path.display();
+            let path = target.path().display();
             let text = format!("the model said nothing; {path} is empty");
             report.say(Look::Plain, &text);
         }
@@ -169,7 +128,7 @@ impl Outputs {
         let (Some(target), Some(before)) = (&self.diff, &self.before) else {
             return Ok(());
         };
-        let path = &target.path;
+        let path = target.path();
         let changes = before.changes(hands).await;
         let changes = changes.map_err(|error| unwritten(path, error))?;
         target.write(&changes.patch)?;
@@ -191,13 +150,6 @@ impl Outputs {
         }
         Ok(())
     }
-}
-
-fn unwritten(path: &Path, error: impl Into<anyhow::Error>) -> Failure {
-    let error = error
-        .into()
-        .context(format!("cannot write {}", path.display()));
-    Failure::new(Exit::Unfinished, error)
 }
 
 /// What the model said last behind an entry, other than in a summary.
@@ -323,33 +275,7 @@ pub(super) fn write_by<E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
-
-    #[test]
-    fn what_tools_put_in_the_way_is_not_written_through() {
-        let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
-        for name in ["out", "elsewhere"] {
-            fs::create_dir(dir.join(name)).unwrap();
-        }
-        let said = |target: &Target| match target.write(b"x") {
-            Ok(()) => "written".to_owned(),
-            Err(failure) => failure.line().replace(dir.to_str().unwrap(), ""),
-        };
-        let target = Target::of(dir.join("out/last"));
-        assert_eq!(said(&target), "written");
-        fs::remove_file(dir.join("out/last")).unwrap();
-        symlink("/dev/null", dir.join("out/last")).unwrap();
-        let replaced = "cannot write /out/last: it is no plain file any more";
-        assert_eq!(said(&target), replaced);
-        fs::rename(dir.join("out"), dir.join("moved")).unwrap();
-        symlink(dir.join("elsewhere"), dir.join("out")).unwrap();
-        let moved = "cannot write /out/last: its directory is another one than when the run began";
-        assert_eq!(said(&target), moved);
-        assert_eq!(fs::read_dir(dir.join("elsewhere")).unwrap().count(), 0);
-    }
 
     #[test]
     fn a_file_is_replaced_whole_and_keeps_its_mode() {
