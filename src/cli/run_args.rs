@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
-use undertext::config::{Given, Lasting, NetworkChoice, SandboxMode, Sections, Usd, is_host};
+use undertext::config::{Given, Lasting, NetworkChoice, SandboxMode, Sections, Usd, host};
 use undertext::setup::Network;
 
 use crate::cli::SettingArgs;
@@ -87,9 +87,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "workspace|read-only|off")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// Let tools reach the network, or these hosts of it alone [default: none]
-    #[arg(long, value_name = "HOST,…", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "", value_parser = network)]
+    /// Let tools reach these hosts, or the whole network (`open`) [default: none]
+    #[arg(long, value_name = "HOST,…", require_equals = true, value_parser = network)]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) network: Option<NetworkChoice>,
     /// Work where another run is at work as well
@@ -165,14 +164,17 @@ fn cost(text: &str) -> Result<Usd, &'static str> {
 }
 
 fn network(text: &str) -> Result<NetworkChoice, String> {
-    if text.is_empty() || text == "open" {
-        return Ok(NetworkChoice(Network::Open));
-    }
-    let hosts: Vec<String> = text.split(',').map(|host| host.trim().to_owned()).collect();
-    match hosts.iter().find(|host| !is_host(host)) {
-        Some(host) => Err(format!("`{host}` is no name of a host")),
-        None => Ok(NetworkChoice(Network::Hosts(hosts))),
-    }
+    let network = match text.trim() {
+        "" => return Err("name hosts, or say `open` or `none`".to_owned()),
+        "none" => Network::None,
+        "open" => Network::Open,
+        hosts => {
+            let hosts = hosts.split(',').map(|name| host(name.trim()));
+            let hosts = hosts.collect::<Result<_, _>>();
+            Network::Hosts(hosts.map_err(|error| error.to_string())?)
+        }
+    };
+    Ok(NetworkChoice(network))
 }
 
 fn check(text: &str) -> Result<String, &'static str> {
@@ -210,5 +212,45 @@ impl RunArgs {
             flags.sandbox.network = Given::value(network.clone());
         }
         flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_said_exactly() {
+        let read = |text: &str| match network(text) {
+            Ok(NetworkChoice(Network::None)) => "none".to_owned(),
+            Ok(NetworkChoice(Network::Open)) => "open".to_owned(),
+            Ok(NetworkChoice(Network::Hosts(hosts))) => format!("{hosts:?}"),
+            Err(error) => error,
+        };
+        for (text, expected) in [
+            ("none", "none"),
+            ("open", "open"),
+            ("crates.io", r#"["crates.io"]"#),
+            (
+                " crates.io., *.crates.io",
+                r#"["crates.io", "*.crates.io"]"#,
+            ),
+            ("127.0.0.1,::1,[::2]", r#"["127.0.0.1", "::1", "::2"]"#),
+            ("", "name hosts, or say `open` or `none`"),
+            (
+                "crates.io:443",
+                "`crates.io:443` names a port; name the host alone, which allows every port of it",
+            ),
+            (
+                "https://crates.io/",
+                "`https://crates.io/` is an address; name its host alone",
+            ),
+            ("a,none", "`none` is said alone, not beside hosts"),
+            ("a,,b", "`` is no name of a host"),
+            ("*", "`*` is no name of a host"),
+            ("what now", "`what now` is no name of a host"),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub use profiles::{
     ReasoningSection, ToolLimitSection, UsageSection,
 };
 pub use read::{ConfigError, MeaningError, Place, mistaken};
-pub use sandbox::{AskMode, NetworkChoice, SandboxMode, is_host};
+pub use sandbox::{AskMode, HostError, NetworkChoice, SandboxMode, host};
 pub use schema::schema;
 pub use section::{
     AllowanceSection, AutoSection, CompactToolSection, CompactionSection, InstructionsSection,

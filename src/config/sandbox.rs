@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -92,13 +93,8 @@ impl<'de> Visitor<'de> for Words {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut hosts = Vec::new();
-        while let Some(host) = seq.next_element::<String>()? {
-            if !is_host(&host) {
-                return Err(de::Error::custom(format_args!(
-                    "`{host}` is no name of a host"
-                )));
-            }
-            hosts.push(host);
+        while let Some(name) = seq.next_element::<String>()? {
+            hosts.push(host(&name).map_err(de::Error::custom)?);
         }
         let network = if hosts.is_empty() {
             Network::None
@@ -109,14 +105,47 @@ impl<'de> Visitor<'de> for Words {
     }
 }
 
-/// Whether that is a host's name or address, or `*.` and a name, and no URL. A port is no part of it.
-pub fn is_host(host: &str) -> bool {
-    if host.contains(':') {
-        return host.parse::<std::net::Ipv6Addr>().is_ok();
+/// That is no host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// A word that means all or nothing.
+    #[error("`{0}` is said alone, not beside hosts")]
+    Word(String),
+    /// A URL.
+    #[error("`{0}` is an address; name its host alone")]
+    Url(String),
+    /// A host with a port.
+    #[error("`{0}` names a port; name the host alone, which allows every port of it")]
+    Port(String),
+    /// Nothing that could be a host.
+    #[error("`{0}` is no name of a host")]
+    Name(String),
+}
+
+/// The host that is meant: its name or address, or `*.` and a name for all that end so.
+pub fn host(text: &str) -> Result<String, HostError> {
+    let said = text.to_owned();
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<IpAddr>().is_ok() {
+        return Ok(bare.to_owned());
     }
-    let name = host.strip_prefix("*.").unwrap_or(host);
+    if matches!(text, "none" | "open") {
+        return Err(HostError::Word(said));
+    }
+    if text.contains(['/', '@', '?', '#']) {
+        return Err(HostError::Url(said));
+    }
+    if text.contains(':') {
+        return Err(HostError::Port(said));
+    }
+    // Names are often written with the dot that ends them.
+    let whole = text.strip_suffix('.').unwrap_or(text);
+    let name = whole.strip_prefix("*.").unwrap_or(whole);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    !name.is_empty() && name.len() <= 253 && name.chars().all(is_plain)
+    if name.is_empty() || name.len() > 253 || !name.chars().all(is_plain) {
+        return Err(HostError::Name(said));
+    }
+    Ok(whole.to_owned())
 }
 
 impl Serialize for NetworkChoice {

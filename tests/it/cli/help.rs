@@ -71,7 +71,7 @@ fn flags_of_run_stand_in_groups_from_the_task_to_the_settings() {
     Options: --unmasked --help
     Task: --task-file --attach --check --resume --continue --compact[=<RULE>] --accept-damage --name
     Model: --model --base-url --api-key-env
-    Workspace and tools: --workspace --tools --no-tools --instructions --append-instructions --env --sandbox --network[=<HOST,…>] --share-workspace
+    Workspace and tools: --workspace --tools --no-tools --instructions --append-instructions --env --sandbox --network=<HOST,…> --share-workspace
     Limits: --max-rounds --max-tokens --max-cost --max-time
     Output: --json --output-schema --output-last-message --diff --quiet --verbose... --log-file
     Settings: --transcripts --config --set
