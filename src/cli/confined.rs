@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use undertext::config::{self, Settings};
 use undertext::hands::{External, Hands, Workspace};
-use undertext::sandbox::{Enforced, Home, Mechanism};
+use undertext::sandbox::{Bounds, Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
 
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, start};
+use crate::cli::{Process, outputs, start};
 
 /// What is said where there is no sandbox.
 pub(super) const OFF: &str = "sandbox: off, tools run with your own rights";
@@ -95,6 +95,7 @@ pub(super) async fn hands(
         let hands = Hands::in_process_with(site.workspace, site.tools);
         return Ok((hands, OFF.to_owned()));
     };
+    check_written(sandbox, &site, process)?;
     let (hands, enforced) = confined(sandbox, site, process).await.map_err(|why| {
         let text = format!(
             "the sandbox cannot be enforced: {why}; --sandbox off runs tools with your own rights"
@@ -135,7 +136,7 @@ pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforc
 /// What is said of the network.
 fn network(reach: &Reach) -> String {
     let network = match &reach.network {
-        Network::None => "no network (--network allows it)".to_owned(),
+        Network::None => "no network (--network=open allows it)".to_owned(),
         Network::Open => "with your network".to_owned(),
         Network::Hosts(hosts) => format!("network: {}", hosts.join(", ")),
     };
@@ -154,7 +155,6 @@ async fn confined(
     process: &Process,
 ) -> Result<(Hands, Enforced), String> {
     use undertext::hands::{Approval, Launch};
-    use undertext::sandbox::Bounds;
 
     let environment = &process.environment;
     let Site {
@@ -198,6 +198,9 @@ async fn confined(
         ));
     }
     let bounds = Bounds::of(sandbox, &roots, &around).ok_or("there are no bounds")?;
+    for path in &around.ours {
+        hold(path, &bounds).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    }
     // Programs of tools may stand beside their descriptions, and skills have files of their own.
     let beside = settings.iter().filter_map(|file| file.parent());
     let beside = beside.flat_map(|dir| ["tools", "skills"].map(|name| dir.join(name)));
@@ -224,6 +227,36 @@ async fn confined(
         None => Hands::confined(workspace, tools, bounds, launch).await,
     };
     hands.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
+}
+
+/// Makes a directory of ours that is not there yet, if tools could: then it can be kept from them.
+#[cfg(target_os = "linux")]
+fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+
+    let path = outputs::real(path);
+    if path.exists() || !bounds.writes(&path) {
+        return Ok(());
+    }
+    let mut directory = std::fs::DirBuilder::new();
+    directory.recursive(true).mode(0o700).create(path)
+}
+
+/// Refuses to let tools write what is not there: it would be gone with them.
+fn check_written(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(), Failure> {
+    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
+    let around = Home {
+        directory: start::home(&process.environment),
+        ..Home::default()
+    };
+    let bounds = Bounds::of(sandbox, &roots, &around);
+    let missing = bounds.and_then(|bounds| bounds.missing(&roots).map(Path::to_owned));
+    missing.map_or(Ok(()), |path| {
+        Err(Failure::usage(format!(
+            "sandbox.write: {} is not there; make it first, so that what is written there stays",
+            path.display()
+        )))
+    })
 }
 
 #[cfg(not(target_os = "linux"))]

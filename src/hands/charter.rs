@@ -33,10 +33,22 @@ impl Charter {
                 roots.push(path.clone());
             }
         }
+        let mut environment = workspace.environment().to_vec();
+        // Inside it is where it really is: links on the way to it are not there.
+        if let Some(home) = bounds.home_directory() {
+            for (_, value) in environment.iter_mut().filter(|(name, _)| name == "HOME") {
+                if PathBuf::from(&*value)
+                    .canonicalize()
+                    .is_ok_and(|real| real == home)
+                {
+                    home.as_os_str().clone_into(value);
+                }
+            }
+        }
         Self {
             bounds,
             roots,
-            environment: workspace.environment().to_vec(),
+            environment,
             tools,
         }
     }

@@ -11,7 +11,7 @@ use crate::sandbox::Bounds;
 use crate::tools::Outcome;
 
 /// How programs say that there is no network.
-const NETWORK: [&str; 26] = [
+const NETWORK: [&str; 31] = [
     "could not resolve host",
     "couldn't resolve host",
     "failed to lookup address",
@@ -38,7 +38,18 @@ const NETWORK: [&str; 26] = [
     "dns error",
     "unknownhostexception",
     "unknown host",
+    "tunnel failed, response 403",
+    "http code 403 from proxy",
+    "statuscode=403",
+    UNREACHED[0],
+    UNREACHED[1],
 ];
+
+/// How programs say that the proxy of the run does not reach a host that is allowed.
+const UNREACHED: [&str; 2] = ["tunnel failed, response 502", "http code 502 from proxy"];
+
+/// What is served by tools themselves.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// How file tools say that a path is out of bounds.
 const OUTSIDE: &str = "file tools act only below it";
@@ -52,12 +63,13 @@ const SERVICES: [&str; 4] = [
 ];
 
 /// How programs say that they may not write.
-const WRITE: [&str; 4] = [
-    "read-only file system",
-    "erofs",
-    "permission denied",
-    "eacces",
-];
+const WRITE: [&str; 2] = ["read-only file system", "erofs"];
+
+/// How they say so of many things.
+const DENIED: [&str; 2] = ["permission denied", "eacces"];
+
+/// How they say that something keeps its place.
+const HELD: &str = "device or resource busy";
 
 /// How programs say that a file is not there or not theirs.
 const READ: [&str; 2] = ["no such file or directory", "permission denied"];
@@ -133,10 +145,32 @@ impl Hints {
         })
     }
 
+    /// Whether something is said not to be written that is out of bounds.
+    fn names_unwritten(&self, content: &str) -> bool {
+        content.lines().any(|line| {
+            let text = line.to_lowercase();
+            let of_repository = text.contains(".git");
+            says(&text, &WRITE)
+                || text.contains(HELD) && of_repository
+                || says(&text, &DENIED) && (of_repository || self.leads_out(line))
+        })
+    }
+
+    /// Whether a line names a path outside what may be written.
+    fn leads_out(&self, line: &str) -> bool {
+        let mut words = line.split(|c: char| c.is_whitespace() || "'\"`:,".contains(c));
+        words.any(|word| {
+            let path = Path::new(word);
+            let is_out = path.is_absolute() && path.parent().is_some() && !self.bounds.writes(path);
+            is_out || word.starts_with("../") || !self.bounds.roots.is_empty() && word.contains('/')
+        })
+    }
+
     fn lines(&self, content: &str) -> Vec<String> {
         let text = content.to_lowercase();
         let mut lines = Vec::new();
-        if !self.open && says(&text, &NETWORK) {
+        let of_network = |line: &str| says(line, &NETWORK) && !says(line, &LOCAL);
+        if !self.open && text.lines().any(of_network) {
             lines.push(if self.asks {
                 let named = self.hosts.iter().map(|host| format!("{host}, "));
                 format!(
@@ -144,8 +178,12 @@ impl Hints {
                      HTTPS_PROXY (sandbox)]",
                     named.collect::<String>()
                 )
+            } else if says(&text, &UNREACHED) {
+                "[the host cannot be reached, or its name leads to this machine or a private network \
+                 (sandbox); for that the user names the address as well: --network=HOST,ADDRESS]"
+                    .to_owned()
             } else if self.hosts.is_empty() {
-                "[the network is off (sandbox); the user allows it with --network=HOST or --network]"
+                "[the network is off (sandbox); the user allows it with --network=HOST or --network=open]"
                     .to_owned()
             } else {
                 format!(
@@ -186,13 +224,17 @@ impl Hints {
                  allows more with sandbox.read and sandbox.write in config.yaml]"
                     .to_owned(),
             );
-        } else if says(&text, &WRITE) {
-            lines.push(
+        } else if self.names_unwritten(content) {
+            lines.push(if self.bounds.roots.is_empty() {
                 "[only the workspace and $TMPDIR can be written, and in the workspace neither hooks nor \
                  settings of a repository, nor a new .git (sandbox); the user allows more with \
                  sandbox.write in config.yaml]"
-                    .to_owned(),
-            );
+                    .to_owned()
+            } else {
+                "[nothing but $TMPDIR can be written (sandbox: read-only); the user allows more with \
+                 --sandbox workspace]"
+                    .to_owned()
+            });
         }
         lines
     }
@@ -250,6 +292,30 @@ mod tests {
                 "dial tcp: lookup proxy.golang.org: no such host",
                 1,
                 "[the network is",
+            ),
+            (
+                "curl: (56) CONNECT tunnel failed, response 403",
+                56,
+                "[the network is",
+            ),
+            (
+                "fatal: CONNECT tunnel failed, response 502",
+                128,
+                "[the host cannot",
+            ),
+            ("curl: (7) Failed to connect to localhost port 9", 7, ""),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
+                4,
+                "[only the workspace",
+            ),
+            ("rm: cannot remove 'mnt': Device or resource busy", 1, ""),
+            ("bash: line 1: ./noexec.sh: Permission denied", 126, ""),
+            ("git@h: Permission denied (publickey).", 128, ""),
+            (
+                "cp: cannot create '../x': Permission denied",
+                1,
+                "[only the workspace",
             ),
             (
                 "touch: cannot touch '/usr/x': Read-only file system",

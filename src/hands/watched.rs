@@ -13,7 +13,7 @@ use crate::sandbox;
 use crate::tools::Outcome;
 
 /// What is looked at beside repositories of git.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 20] = [
     ".hg/hgrc",
     ".jj/repo/config.toml",
     ".envrc",
@@ -28,6 +28,12 @@ const NAMES: [&str; 14] = [
     ".dir-locals.el",
     ".mise.toml",
     ".zed",
+    ".mcp.json",
+    ".claude",
+    ".cursor",
+    ".cargo/config.toml",
+    "mise.toml",
+    "lefthook.yml",
 ];
 
 /// How many entries of a directory are looked at.

@@ -12,7 +12,7 @@ use crate::sandbox::paths::follow;
 use crate::setup::{Allowance, Network, Sandbox};
 
 /// Directories of the system that every program needs, and a few files of them.
-const SYSTEM: [&str; 21] = [
+const SYSTEM: [&str; 23] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -34,10 +34,12 @@ const SYSTEM: [&str; 21] = [
     "/var/cache/fontconfig",
     "/run/current-system",
     "/run/opengl-driver",
+    "/snap",
+    "/home/linuxbrew/.linuxbrew",
 ];
 
 /// What lies in them and is nobody's business.
-const SECRET: [&str; 14] = [
+const SECRET: [&str; 19] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -52,6 +54,11 @@ const SECRET: [&str; 14] = [
     "/etc/wireguard",
     "/etc/docker/key.json",
     "/etc/kubernetes",
+    "/etc/letsencrypt",
+    "/etc/rancher",
+    "/etc/mysql/debian.cnf",
+    "/etc/ppp/chap-secrets",
+    "/etc/ppp/pap-secrets",
 ];
 
 /// Directories and files below home where toolchains and their settings usually are, and which
@@ -98,13 +105,15 @@ pub const KNOWN_DIRECTORIES: [&str; 38] = [
 ];
 
 /// What lies in those and holds a secret.
-const SECRET_AT_HOME: [&str; 6] = [
+const SECRET_AT_HOME: [&str; 8] = [
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".cabal/config",
     ".config/git/credentials",
     ".opam/plugins/opam-publish",
     ".julia/servers",
+    ".local/share/uv/credentials",
+    ".dotnet/corefx/cryptography/x509stores",
 ];
 
 /// What a process may reach, and where it may work for itself.
@@ -128,6 +137,9 @@ pub struct Bounds {
     /// What was named to be written and is led elsewhere by a link in the workspace.
     #[serde(with = "os_paths", default)]
     pub(crate) led_away: Vec<PathBuf>,
+    /// What may be read and seem to be written, in a layer of its own that does not last.
+    #[serde(with = "os_paths", default)]
+    pub(crate) layered: Vec<PathBuf>,
     /// Below these nothing is protected: the user named them.
     #[serde(with = "os_paths")]
     pub(crate) unprotected: Vec<PathBuf>,
@@ -196,8 +208,15 @@ impl Bounds {
         };
         let links = written.iter().filter(|path| !granted.contains(path));
         let links: Vec<PathBuf> = links.cloned().collect();
-        let below_home =
-            |path: &&PathBuf| home.is_some_and(|home| *path != home && path.starts_with(home));
+        let mut layered = named(&KNOWN_DIRECTORIES.map(str::to_owned));
+        let allowed_to_read = named(&allowed.read);
+        layered.retain(|path| allowed_to_read.contains(path));
+        // Programs of the workspace are part of it, and those of toolchains of theirs.
+        let elsewhere = |path: &&PathBuf| {
+            let holds_home = home.is_some_and(|home| home.starts_with(path));
+            let mut known = roots.iter().chain(&granted).chain(&layered);
+            !holds_home && path.parent().is_some() && !known.any(|known| path.starts_with(known))
+        };
         let (open, hosts) = match &allowed.network {
             Network::None => (false, Vec::new()),
             Network::Hosts(hosts) => (false, hosts.clone()),
@@ -209,7 +228,7 @@ impl Bounds {
             open.then(|| PathBuf::from("/etc/resolv.conf").canonicalize().ok())
                 .flatten(),
         );
-        read.extend(around.programs.iter().filter(below_home).cloned());
+        read.extend(around.programs.iter().filter(elsewhere).cloned());
         read.extend(named(&allowed.read));
         read.extend(links.iter().cloned());
         let mut hidden: Vec<PathBuf> = SECRET.iter().map(PathBuf::from).collect();
@@ -227,6 +246,7 @@ impl Bounds {
             hidden,
             spared: Vec::new(),
             led_away,
+            layered,
             unprotected: granted.into_iter().chain(links).collect(),
             open,
             hosts,
@@ -238,7 +258,8 @@ impl Bounds {
         })
     }
 
-    /// The same bounds, within which this may be read as well.
+    /// The same bounds, within which this may be read as well, and of what is hidden around it nothing
+    /// else.
     #[must_use]
     pub fn reading(mut self, path: PathBuf) -> Self {
         if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
@@ -253,6 +274,22 @@ impl Bounds {
     pub fn seeing(mut self, paths: Vec<PathBuf>) -> Self {
         self.read.extend(paths);
         self
+    }
+
+    /// Whether tools may write here.
+    pub fn writes(&self, path: &Path) -> bool {
+        self.write.iter().any(|root| path.starts_with(root))
+    }
+
+    /// What was named to be written and is not there. Outside the workspace it would be made in a
+    /// directory that does not last.
+    pub fn missing(&self, roots: &[PathBuf]) -> Option<&Path> {
+        let elsewhere =
+            |path: &&PathBuf| !path.exists() && !roots.iter().any(|root| path.starts_with(root));
+        self.unprotected
+            .iter()
+            .find(elsewhere)
+            .map(PathBuf::as_path)
     }
 
     /// The same bounds, enforced in these ways alone: how a test forces what another system has.

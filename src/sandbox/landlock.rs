@@ -111,7 +111,9 @@ fn apply(
                 rules.add_around(path, &bounds.hidden, read, DEPTH)?;
             }
             for path in &bounds.spared {
-                rules.add(path, read)?;
+                let within = |hidden: &&PathBuf| hidden.starts_with(path);
+                let hidden: Vec<PathBuf> = bounds.hidden.iter().filter(within).cloned().collect();
+                rules.add_around(path, &hidden, read, DEPTH)?;
             }
             for beyond in &protected.beyond {
                 rules.add(&beyond.path, read)?;

@@ -19,7 +19,11 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod loopback;
 #[cfg(target_os = "linux")]
+mod layers;
+#[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+mod ours;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
@@ -100,7 +104,7 @@ pub enum Unenforceable {
     Seccomp(String),
     /// Without a network of its own nothing can be let through.
     #[error(
-        "single hosts can be allowed only where namespaces can be had; --network allows all of them"
+        "single hosts can be allowed only where namespaces can be had; --network=open allows all"
     )]
     Hosts,
     /// This system has no such thing.

@@ -21,7 +21,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use crate::sandbox::landlock::DEVICES;
 use crate::sandbox::paths::{self, follow};
 use crate::sandbox::scene::{Right, Scene, Shown, Why};
-use crate::sandbox::{Bounds, Protected, Unenforceable};
+use crate::sandbox::{Bounds, Protected, Unenforceable, layers};
 
 /// The mounts that hold what is protected or hidden.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +70,7 @@ impl Mounts {
                 built.mounts.0.push(one.target.clone());
             }
         }
+        layers::lay(&paths::of(&built.root), bounds);
         built.hide(bounds)?;
         built.finish()
     }
@@ -241,7 +242,8 @@ impl Building {
         let spared: Vec<PathBuf> = bounds.spared.iter().map(real).collect();
         let mut last: Option<&PathBuf> = None;
         for path in &hidden {
-            if last.is_some_and(|last| path.starts_with(last)) {
+            let is_seen = spared.iter().any(|inner| path.starts_with(inner));
+            if last.is_some_and(|last| path.starts_with(last)) && !is_seen {
                 continue;
             }
             last = Some(path);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::paths::follow;
-use crate::sandbox::{Bounds, Protected};
+use crate::sandbox::{Bounds, Protected, ours};
 
 /// Whether something may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,11 @@ impl Scene {
             };
             scene.shown.push(Shown::at(&beyond.path, right));
         }
+        let around = ours::on_the_way(bounds);
+        let around = around
+            .iter()
+            .map(|path| Shown::protected(path, Right::Write));
+        scene.shown.extend(around);
         let held = protected.held.difference(&protected.fixed);
         let held = held.map(|path| Shown::protected(path, Right::Write));
         scene.shown.extend(held);

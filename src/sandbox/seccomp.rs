@@ -28,9 +28,6 @@ const REFUSED: &[i64] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // Other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
@@ -95,6 +92,17 @@ const SHARED: &[i64] = &[
 
 /// `open_tree_attr`, which is newer than its name is known.
 const OPEN_TREE_ATTR: i64 = 467;
+
+/// Refused where the processes of others are in sight. Among processes of one's own debuggers may do
+/// their work; the first of them does not let itself be looked into.
+const TRACING: [i64; 3] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+];
+
+/// The sockets that tell of a network's interfaces.
+const ROUTES: u64 = 0;
 
 /// Flags that ask for a namespace.
 const NAMESPACES: [i32; 8] = [
@@ -174,6 +182,7 @@ fn rules(
     rules.insert(OPEN_TREE_ATTR, Vec::new());
     if mechanism == Mechanism::Landlock {
         rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+        rules.extend(TRACING.map(|call| (call, Vec::new())));
     }
     let mut new = Vec::new();
     for flag in NAMESPACES {
@@ -203,13 +212,19 @@ fn rules(
     let others = families
         .iter()
         .map(|family| word(0, Ne, u64::from(family.unsigned_abs())));
-    let others = others.collect::<Result<Vec<_>, _>>()?;
-    let others = if others.is_empty() {
-        Vec::new()
-    } else {
-        vec![SeccompRule::new(others)?]
-    };
-    rules.insert(libc::SYS_socket, others);
+    let mut others = others.collect::<Result<Vec<_>, _>>()?;
+    let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
+    let mut sockets = Vec::new();
+    // In a network of one's own there is nothing to tell but of a loopback.
+    if mechanism == Mechanism::Namespaces && !bounds.open {
+        others.push(word(0, Ne, netlink)?);
+        let conditions = vec![word(0, Eq, netlink)?, word(2, Ne, ROUTES)?];
+        sockets.push(SeccompRule::new(conditions)?);
+    }
+    if !others.is_empty() {
+        sockets.push(SeccompRule::new(others)?);
+    }
+    rules.insert(libc::SYS_socket, sockets);
     #[cfg(target_arch = "x86_64")]
     {
         let there: Vec<_> = rules

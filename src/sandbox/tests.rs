@@ -8,7 +8,12 @@ use crate::setup::{Reach, Sandbox};
 fn bounds(sandbox: &Sandbox) -> Bounds {
     let around = Home {
         directory: Some("/home/u".into()),
-        programs: vec!["/home/u/bin".into(), "/srv/bin".into(), "/home/u".into()],
+        programs: vec![
+            "/home/u/bin".into(),
+            "/srv/bin".into(),
+            "/home/u".into(),
+            "/home/u/w/bin".into(),
+        ],
         ours: vec!["/home/u/.local/state/undertext".into()],
     };
     Bounds::of(sandbox, &["/home/u/w".into()], &around).unwrap()
@@ -32,7 +37,7 @@ fn what_was_named_may_be_reached() {
     let own: Vec<_> = workspace
         .read
         .iter()
-        .filter(|path| path.starts_with("/home"))
+        .filter(|path| path.starts_with("/home/u"))
         .collect();
     assert_eq!(
         own,
@@ -53,6 +58,11 @@ fn what_was_named_may_be_reached() {
             .contains(&"/home/u/.local/state/undertext".into())
     );
     assert!(!workspace.open);
+    assert!(workspace.read.contains(&"/srv/bin".into()));
+    assert_eq!(workspace.layered, [PathBuf::from("/home/u/.cargo")]);
+    // What is missing outside the workspace would not last.
+    let roots = ["/home/u/w".into()];
+    assert_eq!(workspace.missing(&roots), Some(Path::new("/srv/cache")));
 
     let only = bounds(&Sandbox::ReadOnly(reach));
     assert_eq!(only.write, [] as [PathBuf; 0]);
