@@ -19,6 +19,7 @@ use crate::hands::descriptors;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
 use crate::hands::limits::Limits;
+use crate::hands::vanishing::Vanishing;
 use crate::hands::{Answer, Ask, Order, passing, serve};
 use crate::sandbox::{self, Mechanism, Walls};
 use crate::tools::{Outcome, family};
@@ -143,6 +144,7 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let workspace = charter.workspace(temporary, address, &walls);
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
     let bench = serve::Bench::new(workspace, charter.tools).alone(hints, Arc::clone(&limits));
+    let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(KEPT)

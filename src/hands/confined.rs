@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::hands::asked::{Approval, Asking};
@@ -23,6 +24,7 @@ use crate::hands::charter::{Charter, Opening};
 use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
 use crate::hands::own::OwnDirectory;
+use crate::hands::patience::Patience;
 use crate::hands::{
     Answer, Ask, External, Hands, STAGES, Waiting, Workspace, dispatch, locked, passing, proxy,
 };
@@ -35,6 +37,12 @@ const OPENING: Duration = Duration::from_secs(20);
 
 /// How long it may take to end what runs, once nobody asks any more.
 const CLOSING: Duration = Duration::from_secs(3);
+
+/// How long one that does not answer may take to end what it has started.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// How long a message may take to be sent.
+const SENDING: Duration = Duration::from_secs(10);
 
 /// How much of its complaints is told.
 const COMPLAINTS: u64 = 64 << 10;
@@ -169,7 +177,8 @@ async fn pump(
 ) {
     let mechanism = line.enforced.mechanism;
     let mut line = Some(line);
-    while let Some(ask) = asked.recv().await {
+    let mut patience = Patience::new(Instant::now());
+    while let Some(ask) = next(&mut asked, &mut line, &mut patience, &maker).await {
         if line.as_ref().is_some_and(Line::is_dead)
             && let Some(dead) = line.take()
         {
@@ -200,7 +209,7 @@ async fn pump(
             }
             continue;
         };
-        if frame.send(&mut open.write).await.is_err()
+        if sent(&frame, &mut open.write).await.is_err()
             && let Some(dead) = line.take()
         {
             // Whoever waits for it learns of it there.
@@ -212,6 +221,56 @@ async fn pump(
         line.close().await;
     }
     drop(own);
+}
+
+/// The next that is asked. Meanwhile a process that is waited for and does not answer is ended.
+async fn next(
+    asked: &mut mpsc::UnboundedReceiver<Ask>,
+    line: &mut Option<Line>,
+    patience: &mut Patience,
+    maker: &Maker,
+) -> Option<Ask> {
+    loop {
+        let look = match line {
+            Some(_) if locked(&maker.waiting).is_awaited() => Some(patience.next()),
+            Some(_) | None => None,
+        };
+        let look = async {
+            match look {
+                Some(look) => tokio::time::sleep_until(look).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ask = asked.recv() => {
+                if let Some(ask) = &ask {
+                    patience.note(ask, Instant::now());
+                }
+                return ask;
+            }
+            () = look => {
+                let out = patience.is_out(&locked(&maker.waiting), Instant::now());
+                let asks = Frame::of(&Ask::Sign, Vec::new());
+                let lives = match (line.as_mut(), asks) {
+                    (Some(open), Some(asks)) if !out => {
+                        sent(&asks, &mut open.write).await.is_ok()
+                    }
+                    (Some(_) | None, _) => false,
+                };
+                if !lives && let Some(silent) = line.take() {
+                    tracing::warn!("the process for tools does not answer and is ended");
+                    silent.abandon(maker).await;
+                    *patience = Patience::new(Instant::now());
+                }
+            }
+        }
+    }
+}
+
+/// Sends a frame, if it is taken in time.
+async fn sent(frame: &Frame, to: &mut OwnedWriteHalf) -> io::Result<()> {
+    tokio::time::timeout(SENDING, frame.send(to)).await?
 }
 
 /// Starts processes under one charter.
@@ -395,6 +454,31 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Ends a process that does not answer: nobody waits for it any longer. If it was only stopped,
+    /// it is given a moment to end what it has started.
+    async fn abandon(self, maker: &Maker) {
+        let Self {
+            write,
+            mut reading,
+            mut keeper,
+            held,
+            ..
+        } = self;
+        keeper.signal(Signal::CONT);
+        drop(write);
+        if tokio::time::timeout(MOMENT, &mut reading).await.is_err() {
+            // Nobody is told by it any more.
+            reading.abort();
+            reading.await.ok();
+            maker.deaths.died();
+            *locked(&maker.waiting) = Waiting::default();
+        }
+        keeper.kill().await;
+        drop(held);
+    }
+}
+
 /// Where what is heard goes.
 #[derive(Debug)]
 struct Heard {
@@ -500,8 +584,28 @@ impl Keeper {
         if let Some(mut ended) = self.ended.take()
             && tokio::time::timeout(CLOSING, &mut ended).await.is_err()
         {
-            rustix::process::kill_process(self.leader, Signal::KILL).ok();
-            ended.await.ok();
+            self.ended = Some(ended);
+            self.kill().await;
+        }
+    }
+
+    /// Sends a signal, if the process has not ended: its number may be another's by then.
+    fn signal(&mut self, signal: Signal) {
+        let Some(ended) = &mut self.ended else {
+            return;
+        };
+        if ended.try_recv() == Err(oneshot::error::TryRecvError::Empty) {
+            rustix::process::kill_process(self.leader, signal).ok();
+        } else {
+            self.ended = None;
+        }
+    }
+
+    /// Kills the process, and waits until it is gone, unless the system cannot end it.
+    async fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        if let Some(ended) = self.ended.take() {
+            tokio::time::timeout(CLOSING, ended).await.ok();
         }
     }
 }

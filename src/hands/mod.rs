@@ -31,6 +31,10 @@ mod own;
 #[cfg(target_os = "linux")]
 mod passing;
 #[cfg(target_os = "linux")]
+mod patience;
+#[cfg(target_os = "linux")]
+mod vanishing;
+#[cfg(target_os = "linux")]
 mod watched;
 #[cfg(target_os = "linux")]
 mod proxy;
@@ -114,6 +118,8 @@ enum Ask {
     Cancel(CallId),
     /// End what calls left running in the background.
     EndJobs,
+    /// Give a sign of life.
+    Sign,
 }
 
 /// What the other side says: each order is answered once.
@@ -124,6 +130,8 @@ enum Answer {
     Done { call: CallId, outcome: Box<Outcome> },
     /// Nothing runs in the background any more.
     JobsEnded,
+    /// It lives.
+    Sign,
 }
 
 /// Those who wait for answers.
@@ -131,6 +139,16 @@ enum Answer {
 struct Waiting {
     calls: HashMap<CallId, oneshot::Sender<Outcome>>,
     jobs: Vec<oneshot::Sender<()>>,
+    /// How many answers came.
+    heard: u64,
+}
+
+impl Waiting {
+    /// Whether anybody waits.
+    #[cfg(target_os = "linux")]
+    fn is_awaited(&self) -> bool {
+        !(self.calls.is_empty() && self.jobs.is_empty())
+    }
 }
 
 /// Performs orders. When it is dropped, whatever still runs is ended.
@@ -282,7 +300,9 @@ impl Drop for GivenUp<'_> {
 
 /// Hands an answer to whoever waits for it.
 fn dispatch(waiting: &Mutex<Waiting>, answer: Answer) {
+    locked(waiting).heard += 1;
     match answer {
+        Answer::Sign => {}
         Answer::Done { call, outcome } => {
             if let Some(waits) = locked(waiting).calls.remove(&call) {
                 // Nobody waits any more for a call that was given up.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::hands::hints::Hints;
 #[cfg(target_os = "linux")]
 use crate::hands::limits::Limits;
+use crate::hands::vanishing::Vanishing;
 #[cfg(target_os = "linux")]
 use crate::hands::watched::Watched;
 use crate::hands::{Answer, Ask, Order, look};
@@ -40,6 +41,9 @@ pub(super) struct Bench {
     /// What processes may take together.
     #[cfg(target_os = "linux")]
     limits: Option<Arc<Limits>>,
+    /// Where what is written does not last.
+    #[cfg(target_os = "linux")]
+    vanishing: Option<Vanishing>,
 }
 
 impl Bench {
@@ -56,6 +60,8 @@ impl Bench {
             watched: None,
             #[cfg(target_os = "linux")]
             limits: None,
+            #[cfg(target_os = "linux")]
+            vanishing: None,
         }
     }
 
@@ -66,6 +72,13 @@ impl Bench {
         self.limits = Some(limits);
         self.hints = Some(hints);
         self.watched = Some(Watched::new(self.workspace.root()));
+        self
+    }
+
+    /// The same, which tells of what is written and does not last.
+    #[cfg(target_os = "linux")]
+    pub(super) fn telling(mut self, vanishing: Option<Vanishing>) -> Self {
+        self.vanishing = vanishing;
         self
     }
 
@@ -102,6 +115,9 @@ pub(super) async fn serve(
                 Some(Ask::EndJobs) => {
                     bench.jobs.end_all().await;
                     answer.send(Answer::JobsEnded).ok();
+                }
+                Some(Ask::Sign) => {
+                    answer.send(Answer::Sign).ok();
                 }
                 None => break,
             },
@@ -181,6 +197,10 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     #[cfg(target_os = "linux")]
     if let Some(limits) = bench.limits.as_ref().filter(|_| !reads) {
         limits.tell(&mut outcome);
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(vanishing) = bench.vanishing.as_ref().filter(|_| !reads) {
+        vanishing.tell(&mut outcome);
     }
     outcome.clipped(chars, call)
 }

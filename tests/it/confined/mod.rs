@@ -7,6 +7,7 @@
 mod allowed;
 mod asked;
 mod attempts;
+mod daily;
 mod ends;
 mod escapes;
 mod inherited;
