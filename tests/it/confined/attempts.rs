@@ -8,8 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use undertext::exchange::Status;
-use undertext::sandbox::{Class, Held, Way, stopped};
-use undertext::setup::Sandbox;
+use undertext::sandbox::{Class, Held, stopped};
 
 use super::{Area, By, bash, order, read};
 
