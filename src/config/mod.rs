@@ -14,6 +14,7 @@ mod section;
 mod profiles;
 mod wrong;
 mod read;
+mod compaction;
 mod settings;
 mod server;
 mod layers;
@@ -29,6 +30,7 @@ use std::path::PathBuf;
 
 pub use allowance::{Size, SizeError};
 pub use choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
+pub use compaction::rule_hint;
 pub use given::Given;
 pub use layers::{InForce, Layers, Origin, Source};
 pub use profiles::{
@@ -44,9 +46,7 @@ pub use section::{
     SandboxSection, Sections, SummarySection, TimeoutsSection, ToolSection, TranscriptsSection,
 };
 pub use server::{Endpoint, EndpointError, Key, Server, public_part};
-pub use settings::{
-    InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts, rule_hint,
-};
+pub use settings::{InstructionSettings, ModelSettings, Settings, ToolSettings, Transcripts};
 pub use tools::{ToolFile, tools, tools_dir};
 pub use value::{Duration, Lasting, Ratio, SyncMode, Temperature, Times, Usd, ValueError};
 pub use wrong::Wrong;

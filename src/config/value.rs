@@ -273,6 +273,11 @@ impl From<SyncMode> for Durability {
     }
 }
 
+pub(super) fn not_blank(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,14 @@ mod frames;
 #[cfg(target_os = "linux")]
 mod charter;
 #[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod line;
+#[cfg(target_os = "linux")]
+mod maker;
+#[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
 mod attend;
@@ -55,9 +63,9 @@ pub use self::asked::{Approval, Question, Verdict, Wish};
 #[cfg(target_os = "linux")]
 pub use self::attend::{AttendError, STAGES, attend};
 #[cfg(target_os = "linux")]
-pub use self::confined::{ConfinedError, Launch};
-#[cfg(target_os = "linux")]
 pub use self::descriptors::withhold_descriptors;
+#[cfg(target_os = "linux")]
+pub use self::launch::{ConfinedError, Launch};
 pub use self::look::{Held, HeldFile, LARGEST_HELD, LookError};
 pub use crate::tools::external::External;
 pub use crate::tools::family::end_all;

@@ -1,0 +1,140 @@
+//! Who starts a confined process, and waits for its end.
+
+use std::io::{self, BufRead as _, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::sync::oneshot;
+
+use crate::hands::launch::{ConfinedError, Launch};
+use crate::tools::family;
+
+/// How long it may take to end what runs, once nobody asks any more.
+pub(super) const CLOSING: Duration = Duration::from_secs(3);
+
+/// How much of its complaints is told.
+const COMPLAINTS: u64 = 64 << 10;
+
+/// Keeps a process: it lives no longer than the thread that started it, which waits for it.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    leader: Pid,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+impl Keeper {
+    pub(super) async fn start(
+        launch: &Launch,
+        stage: &'static str,
+        socket: UnixStream,
+    ) -> Result<Self, ConfinedError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one process that is not a tool's, in which all of those run"
+        )]
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .arg(stage)
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(socket))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let (tell, told) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        // The process dies with the thread that started it, so no thread of a pool may do that.
+        let kept = std::thread::Builder::new().name("hands".to_owned());
+        let kept = kept.spawn(move || {
+            let started = command.spawn();
+            // What it was given is its own now.
+            drop(command);
+            match started {
+                Ok(child) => {
+                    let leader = Pid::from_child(&child);
+                    let lives = family::adopt(leader);
+                    tell.send(if lives {
+                        Ok(leader)
+                    } else {
+                        Err(io::Error::other("the program is ending"))
+                    })
+                    .ok();
+                    if !lives {
+                        rustix::process::kill_process(leader, Signal::KILL).ok();
+                    }
+                    watch(child);
+                    family::release(leader);
+                }
+                Err(error) => {
+                    tell.send(Err(error)).ok();
+                }
+            }
+            end.send(()).ok();
+        });
+        kept.map_err(ConfinedError::Start)?;
+        let leader = told.await.map_err(|_| ConfinedError::Stranger)?;
+        Ok(Self {
+            leader: leader.map_err(ConfinedError::Start)?,
+            ended: Some(ended),
+        })
+    }
+
+    /// Ends the process, and waits until it is gone. One that ends by itself is given a moment.
+    pub(super) async fn end(mut self) {
+        if let Some(mut ended) = self.ended.take()
+            && tokio::time::timeout(CLOSING, &mut ended).await.is_err()
+        {
+            self.ended = Some(ended);
+            self.kill().await;
+        }
+    }
+
+    /// Sends a signal, if the process has not ended: its number may be another's by then.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        let Some(ended) = &mut self.ended else {
+            return;
+        };
+        if ended.try_recv() == Err(oneshot::error::TryRecvError::Empty) {
+            rustix::process::kill_process(self.leader, signal).ok();
+        } else {
+            self.ended = None;
+        }
+    }
+
+    /// Kills the process, and waits until it is gone, unless the system cannot end it.
+    pub(super) async fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        if let Some(ended) = self.ended.take() {
+            tokio::time::timeout(CLOSING, ended).await.ok();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Nobody has waited for its end.
+        if let Some(mut ended) = self.ended.take()
+            && ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
+        {
+            rustix::process::kill_process(self.leader, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Tells what a process complains of, and waits for its end.
+fn watch(mut child: Child) {
+    if let Some(errors) = child.stderr.take() {
+        let mut told = io::BufReader::new(errors.take(COMPLAINTS));
+        let mut line = Vec::new();
+        while told.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line);
+            tracing::warn!(text = text.trim_end(), "the process for tools");
+            line.clear();
+        }
+        io::copy(&mut told.into_inner().into_inner(), &mut io::sink()).ok();
+    }
+    child.wait().ok();
+}

@@ -1,0 +1,136 @@
+//! Who makes confined processes: the first, and each in place of one that died.
+
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::hands::asked::Asking;
+use crate::hands::charter::{Charter, Opening};
+use crate::hands::deaths::Deaths;
+use crate::hands::frames::Frame;
+use crate::hands::keeper::Keeper;
+use crate::hands::launch::{ConfinedError, Launch};
+use crate::hands::line::Line;
+use crate::hands::{Answer, STAGES, Waiting, dispatch, passing, proxy};
+use crate::id::CallId;
+use crate::sandbox::Mechanism;
+use crate::tools::Outcome;
+
+/// How long a process may take until it is ready.
+const OPENING: Duration = Duration::from_secs(20);
+
+/// Starts processes under one charter.
+#[derive(Debug)]
+pub(super) struct Maker {
+    pub(super) charter: Charter,
+    pub(super) launch: Launch,
+    pub(super) waiting: Arc<Mutex<Waiting>>,
+    pub(super) deaths: Arc<Deaths>,
+    pub(super) asking: Option<Arc<Asking>>,
+}
+
+impl Maker {
+    /// A process within its bounds: with namespaces if they can be had, else without.
+    pub(super) async fn start(&self) -> Result<Line, ConfinedError> {
+        if !self.charter.bounds.tries_namespaces() {
+            return self.start_by(Mechanism::Landlock).await;
+        }
+        let first = match self.start_by(Mechanism::Namespaces).await {
+            Err(ConfinedError::Without(why)) => why,
+            started => return started,
+        };
+        tracing::debug!(why = first, "no namespaces");
+        let second = self.start_by(Mechanism::Landlock).await;
+        second.map_err(|error| match error {
+            ConfinedError::Refused(why) => {
+                ConfinedError::Refused(format!("{why}; namespaces: {first}"))
+            }
+            error @ (ConfinedError::Start(_)
+            | ConfinedError::Directory { .. }
+            | ConfinedError::LedAway { .. }
+            | ConfinedError::Without(_)
+            | ConfinedError::Stranger) => error,
+        })
+    }
+
+    /// A process in place of one that died, held by the same mechanism; `None` if there is to be
+    /// none, or none can be had.
+    pub(super) async fn start_again(&self, mechanism: Mechanism) -> Option<Line> {
+        if self.deaths.is_lost() {
+            return None;
+        }
+        let started = self.start_by(mechanism).await;
+        started
+            .inspect_err(|why| self.deaths.has_no_other(why))
+            .ok()
+    }
+
+    async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+        let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
+        let keeper = Keeper::start(&self.launch, self.stage(mechanism), theirs).await?;
+        let stream = ours
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::UnixStream::from_std(ours))
+            .map_err(ConfinedError::Start)?;
+        let mut stream = stream;
+        let charter = Frame::of(&self.charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
+        let opening = async {
+            charter.send(&mut stream).await.ok()?;
+            let frame = Frame::next(&mut stream).await.ok()??;
+            let opening = frame.message::<Opening>().ok()?;
+            let is_ready = matches!(opening, Opening::Ready(_));
+            let bounds = &self.charter.bounds;
+            let proxy = match &bounds.hosts {
+                hosts if is_ready && bounds.has_proxy(mechanism) => {
+                    let passed = || passing::receive(&stream);
+                    let passed = stream.async_io(Interest::READABLE, passed).await.ok()?;
+                    let listener = TcpListener::from_std(passed).ok()?;
+                    let serving =
+                        tokio::spawn(proxy::serve(listener, hosts.clone(), self.asking.clone()));
+                    Some(AbortOnDropHandle::new(serving))
+                }
+                _ => None,
+            };
+            Some((opening, stream, proxy))
+        };
+        match tokio::time::timeout(OPENING, opening).await {
+            Ok(Some((Opening::Ready(enforced), stream, proxy))) => {
+                let told = (&self.waiting, &self.deaths);
+                Ok(Line::new(stream, keeper, enforced, proxy, told))
+            }
+            Ok(Some((Opening::Refused(why), ..))) => {
+                keeper.end().await;
+                Err(ConfinedError::Refused(why))
+            }
+            Ok(Some((Opening::Without(why), ..))) => {
+                keeper.end().await;
+                Err(ConfinedError::Without(why))
+            }
+            Ok(None) | Err(_) => {
+                keeper.end().await;
+                Err(ConfinedError::Stranger)
+            }
+        }
+    }
+
+    fn stage(&self, mechanism: Mechanism) -> &'static str {
+        match (mechanism, self.charter.bounds.open) {
+            (Mechanism::Landlock, _) => STAGES[0],
+            (Mechanism::Namespaces, true) => STAGES[1],
+            (Mechanism::Namespaces, false) => STAGES[2],
+        }
+    }
+
+    pub(super) fn answer(&self, call: CallId, outcome: Outcome) {
+        let outcome = Box::new(outcome);
+        dispatch(&self.waiting, Answer::Done { call, outcome });
+    }
+
+    pub(super) fn jobs_ended(&self) {
+        dispatch(&self.waiting, Answer::JobsEnded);
+    }
+}
