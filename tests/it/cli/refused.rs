@@ -159,9 +159,15 @@ fn what_holds_no_run_is_told_in_one_line() {
         let ran = place.run(&[line, &[file.to_str().unwrap()]].concat());
         (ran.code, place.plain(&ran.err))
     };
-    for name in ["text", "empty", "binary"] {
+    let no_json =
+        "its first line is no JSON; what other agents recorded is read by `undertext import`";
+    for (name, why) in [
+        ("text", no_json),
+        ("empty", "it is empty"),
+        ("binary", no_json),
+    ] {
         for command in ["show", "print", "replay"] {
-            let said = format!("undertext: /{name}.jsonl holds no run\n");
+            let said = format!("undertext: /{name}.jsonl holds no run: {why}\n");
             assert_eq!(run(&[command], name), (6, said));
         }
     }
