@@ -247,7 +247,7 @@ fn breach(order: &Order, walls: &Walls) -> Option<Answer> {
          it is. The next call runs in a new one; background jobs have ended.",
         path.display()
     );
-    Some(Answer::Done {
+    Some(Answer::Last {
         call: order.call,
         outcome: Box::new(Outcome::error(text)),
     })

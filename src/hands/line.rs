@@ -150,7 +150,14 @@ async fn listen(read: OwnedReadHalf, heard: Heard) {
                 outcome.whole = Some(frame.blob);
             }
         }
+        let is_last = matches!(answer, Answer::Last { .. });
+        if is_last {
+            end.is_dead.store(true, Ordering::SeqCst);
+        }
         dispatch(&waiting, answer);
+        if is_last {
+            return;
+        }
     }
     // Known before anybody is told, who may ask again at once.
     end.is_dead.store(true, Ordering::SeqCst);

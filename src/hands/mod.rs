@@ -140,6 +140,9 @@ enum Answer {
     JobsEnded,
     /// It lives.
     Sign,
+    /// The call ended so, and the process ends: whatever else it was asked has no answer, and what is
+    /// asked from now on is for another one.
+    Last { call: CallId, outcome: Box<Outcome> },
 }
 
 /// Those who wait for answers.
@@ -311,6 +314,16 @@ fn dispatch(waiting: &Mutex<Waiting>, answer: Answer) {
     locked(waiting).heard += 1;
     match answer {
         Answer::Sign => {}
+        Answer::Last { call, outcome } => {
+            // Whoever is told may ask again at once, and is not to be taken for one who waits here.
+            let mut waiting = locked(waiting);
+            let waits = waiting.calls.remove(&call);
+            *waiting = Waiting::default();
+            drop(waiting);
+            if let Some(waits) = waits {
+                waits.send(*outcome).ok();
+            }
+        }
         Answer::Done { call, outcome } => {
             if let Some(waits) = locked(waiting).calls.remove(&call) {
                 // Nobody waits any more for a call that was given up.
