@@ -6,6 +6,7 @@
 mod policy;
 mod allowance;
 mod sandbox;
+mod profile;
 mod wire;
 
 use schemars::JsonSchema;
@@ -16,13 +17,13 @@ pub use policy::{
     Auto, Compaction, EstimateRule, Hooks, Limits, Micro, OnFailure, OutputSchema, Policy, Prices,
     Retries, Rule, SummaryPolicy, ToolPolicy,
 };
-pub use sandbox::{Network, Reach, Sandbox};
-pub use wire::{
-    Api, CacheMarkers, CacheProfile, CallIds, CallProfile, EmptyContent, MessageOrder,
-    MessageProfile, Model, Models, OutputFormat, OutputProfile, ParameterProfile, Parameters,
-    Profile, ReasoningProfile, Removable, Role, SchemaForm, SendBack, SignedArguments, ToolProfile,
-    UsageProfile, Wire,
+pub use profile::{
+    CacheMarkers, CacheProfile, CallIds, CallProfile, EmptyContent, MessageOrder, MessageProfile,
+    OutputFormat, OutputProfile, ParameterProfile, Profile, ReasoningProfile, Removable,
+    SchemaForm, SendBack, SignedArguments, ToolProfile, UsageProfile,
 };
+pub use sandbox::{Network, Reach, Sandbox};
+pub use wire::{Api, Model, Models, Parameters, Role, Wire};
 
 /// The body of a `setup` entry: the settings that a request and a step depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
