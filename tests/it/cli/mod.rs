@@ -23,6 +23,7 @@ mod edits;
 mod fork;
 mod rerun;
 mod export;
+mod document;
 mod inputs;
 mod import;
 mod lab;
@@ -40,6 +41,7 @@ mod served;
 mod surroundings;
 mod terminal;
 mod secrets;
+mod obeyed;
 mod sandbox;
 mod hostile;
 

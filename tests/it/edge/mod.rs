@@ -19,6 +19,7 @@ mod retries;
 mod large;
 mod usage;
 mod overflow;
+mod judged;
 mod responses;
 
 use std::fmt::Write as _;
@@ -100,7 +101,7 @@ impl Played {
         for received in &self.received {
             let body = &received.body;
             let judged = if received.line.contains("/responses ") {
-                responses::judge(body)
+                judged::judge(body)
             } else {
                 oracle::pairing(body)
             };
