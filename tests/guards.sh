@@ -108,24 +108,31 @@ guard 'a started call is not run again' src/agent/call.rs \
     'if view.working().started.contains(&id) {' 'if false {' --test it resumed
 
 # The sandbox.
-guard 'what is protected is fixed in its place' src/sandbox/mounts.rs \
-    'shown.extend(found.fixed.iter().map(|path| Shown::at(path, Right::Read)));' '' \
+guard 'what is protected is fixed in its place' src/sandbox/scene.rs \
+    'scene.shown.extend(fixed);' 'drop(fixed);' \
     --test it confined::attempts
-guard 'a place is held while another run needs it' src/sandbox/protected.rs \
-    'if held.is_ok() && is_placeholder(path) {' 'if is_placeholder(path) {' --test it confined::attempts
+guard 'a place is held while another run needs it' src/sandbox/placeholders.rs \
+    'rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive)?;' '' --test it confined::
 guard 'the rules of Landlock' src/sandbox/mod.rs \
-    'let landlock = landlock::restrict(bounds, mechanism)?;' \
+    'let landlock = landlock::restrict(bounds, &protected, mechanism)?;' \
     'let landlock = bounds.newest_landlock();' --test it confined::
 guard 'the filter of system calls' src/sandbox/mod.rs \
     'seccomp::filter(bounds, mechanism, landlock)?;' '' --test it confined::escapes
 guard 'capabilities are dropped' src/sandbox/mod.rs \
     'privileges::drop_all()?;' '' --test it confined::escapes
+guard 'what a run was started with stays out' src/hands/attend.rs \
+    'descriptors::close_inherited()' 'Ok::<(), std::io::Error>(())' --test it confined::inherited
+guard 'what is laid over something is still there' src/hands/attend.rs \
+    'let path = walls.breach()?;' 'let path = walls.breach().filter(|_| false)?;' --test it confined::walls
+guard 'known values are recorded nowhere' src/record/mod.rs \
+    'let event = self.known.event(event).ok_or(RecordError::Unknown)?;' '' --test it cli::secrets
 guard 'tools see listed variables only' src/tools/workspace.rs \
     '.filter(|(name, _)| may(name))' '.filter(|(name, _)| may(name) || true)' --lib tools::workspace
 guard 'a link in the place of a directory' src/tools/survey.rs \
     '(real.iter().eq(whole.iter())).then_some(opened)' 'Some(opened)' --lib tools::survey
-guard 'notes of a project are its own' src/instructions/file.rs \
-    'if !agents::is_of(root, &real) {' 'if false {' --lib instructions
+guard 'notes of a project are its own' src/instructions/agents.rs \
+    'below.is_ok_and(|below| below.iter().all(|part| part != ".git"))' 'below.is_ok() || root != real' \
+    --lib instructions
 guard 'only hosts that were named' src/hands/proxy.rs \
     'if !is_allowed(&host, &hosts) {' 'if false {' --test it confined::a
 

@@ -76,7 +76,7 @@ pub(super) fn text(
         return Err(Unread::NoFile);
     }
     // It may have been moved since it was looked at.
-    let is_below = scope::real_path(opened.as_fd()).is_ok_and(|real| real.starts_with(root));
+    let is_below = scope::real_path(opened.as_fd()).is_ok_and(|real| agents::is_of(root, &real));
     if !is_below {
         return Err(Unread::Outside(named));
     }

@@ -169,6 +169,14 @@ fn what_is_no_text_of_the_project_is_not_read() {
     crates/AGENTS.md is not read: it is not a plain file
     AGENTS.md is not read: it leads out of the project
     ");
+    // What version control keeps for itself may hold the passwords of servers.
+    place.put(".git/config", "[remote]\n");
+    fs::remove_file(place.path("home/project/AGENTS.md")).unwrap();
+    symlink(".git/config", place.path("home/project/AGENTS.md")).unwrap();
+    let told = place.told("", None);
+    let said = "AGENTS.md is not read: it leads out of the project";
+    assert_eq!(told.remarks.last().unwrap(), said);
+    assert!(!told.text.contains("[remote]"));
     // A link within the project is as good as the file.
     fs::remove_file(place.path("home/project/AGENTS.md")).unwrap();
     place.put("CLAUDE.md", "Use tabs.");
