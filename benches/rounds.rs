@@ -17,25 +17,17 @@
     reason = "the stage of the tests, which need more of it"
 )]
 mod scene;
+#[path = "table/timed.rs"]
+mod timed;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput};
-use futures::StreamExt as _;
-use futures::stream::{self, BoxStream};
-use serde_json::json;
-use undertext::agent::Task;
-use undertext::model::{Ask, Delta, Model, Reply};
-use undertext::record::{Clock, Durability, FileStorage, MemoryStorage, Recorder, Storage};
-use undertext::setup::Policy;
-use undertext::transcript::{Entry, Event, Purpose, Reason, jsonl};
+use undertext::record::{Clock, Durability, FileStorage, MemoryStorage, Storage};
+use undertext::transcript::{Entry, Event, Purpose, jsonl};
 use undertext::view::View;
-
-/// The length of each result, in characters.
-const CHARS: usize = 4000;
 
 /// The rounds of a long run.
 const ROUNDS: u32 = 2000;
@@ -44,63 +36,12 @@ const ROUNDS: u32 = 2000;
 /// is the one that nothing else on the machine disturbed.
 const RUNS: usize = 5;
 
-/// A model that calls a tool so many times and then is done, and notes when it was asked.
-#[derive(Debug)]
-struct Timed {
-    left: AtomicU32,
-    asked: Arc<Mutex<Vec<Instant>>>,
-}
-
-impl Model for Timed {
-    fn ask(&self, ask: Ask) -> BoxStream<'static, Delta> {
-        let reply = if ask.summary {
-            Reply::text("The files were read one by one. ".repeat(20))
-        } else {
-            self.asked.lock().unwrap().push(now());
-            let left = self.left.fetch_sub(1, Ordering::Relaxed);
-            let arguments = json!({ "path": format!("src/{left}.rs"), "chars": CHARS });
-            if left == 0 {
-                Reply::text("Done.")
-            } else {
-                Reply::calls([("Show", arguments.to_string())])
-            }
-        };
-        stream::iter([Delta::Reply(Box::new(reply))]).boxed()
-    }
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "a benchmark measures the machine's time"
 )]
 fn now() -> Instant {
     Instant::now()
-}
-
-/// Runs so many rounds into a storage: when each was asked for, and the record.
-fn run(
-    rounds: u32,
-    window: u64,
-    compacts: bool,
-    storage: impl Storage + 'static,
-) -> (Vec<Instant>, Recorder) {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let model = Timed {
-        left: AtomicU32::new(rounds),
-        asked: Arc::clone(&asked),
-    };
-    let mut policy = Policy::default();
-    policy.limits.rounds = None;
-    policy.compaction.enabled = compacts;
-    let agent = scene::agent(window, policy, model);
-    let clock = Clock::fixed(scene::BEGIN);
-    let run = scene::run(&clock);
-    let mut recorder = Recorder::create(Box::new(storage), clock, run).unwrap();
-    let task = Task::new("Read everything.");
-    let finished = scene::go(&agent, &mut recorder, Some(task)).unwrap();
-    assert_eq!(finished.reason, Reason::Finished);
-    let asked = std::mem::take(&mut *asked.lock().unwrap());
-    (asked, recorder)
 }
 
 /// Prints what early and late rounds of a long run take.
@@ -111,7 +52,7 @@ fn long_run<S: Storage + 'static>(name: &str, storage: impl Fn() -> S) {
     let mut took = vec![Duration::MAX; ROUNDS as usize];
     let mut summaries = Vec::new();
     for _ in 0..RUNS {
-        let (asked, recorder) = run(ROUNDS, 64_000, true, storage());
+        let (asked, recorder) = timed::run(ROUNDS, 64_000, true, storage());
         for (fastest, pair) in took.iter_mut().zip(asked.windows(2)) {
             *fastest = (*fastest).min(pair[1] - pair[0]);
         }
@@ -165,7 +106,7 @@ fn rounds_of_summaries(view: &View) -> Vec<usize> {
 
 /// Measures the parts of a round, on a view of 100,000 tokens.
 fn parts(criterion: &mut Criterion) {
-    let (_, recorder) = run(110, 1_000_000, false, MemoryStorage::default());
+    let (_, recorder) = timed::run(110, 1_000_000, false, MemoryStorage::default());
     let entries = recorder.view().transcript().entries();
     let is_result = |entry: &Arc<Entry>| matches!(entry.event, Event::Result(_));
     let newest = entries.iter().rposition(is_result).unwrap();
