@@ -12,6 +12,8 @@ log="$PWD/target/guards/log"
 export CARGO_TARGET_DIR="$PWD/target/guards/build"
 # Each guard is built anew, and nobody looks at what was built.
 export CARGO_PROFILE_DEV_DEBUG=0
+# What the checkout no longer has, the copy must not have.
+rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$copy"
 cd "$copy"
