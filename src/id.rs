@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -102,6 +103,30 @@ impl ParseIdError {
     }
 }
 
+/// Reads a value that is written as a text, of which no copy is made.
+pub(crate) fn spelled<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    deserializer.deserialize_str(Spelled(PhantomData))
+}
+
+/// The text of such a value.
+struct Spelled<T>(PhantomData<T>);
+
+impl<T: FromStr<Err: fmt::Display>> de::Visitor<'_> for Spelled<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
 /// The schema of an id that is written as a text of this form.
 fn written(pattern: &str, description: &str) -> Schema {
     json_schema!({"type": "string", "pattern": pattern, "description": description})
@@ -132,8 +157,7 @@ impl Serialize for CallId {
 
 impl<'de> Deserialize<'de> for CallId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
+        spelled(deserializer)
     }
 }
 
@@ -290,13 +314,22 @@ impl Digest {
 
     /// The 64 hexadecimal digits alone: the name of a blob.
     pub fn hex(self) -> String {
-        use std::fmt::Write as _;
-        self.0
-            .iter()
-            .fold(String::with_capacity(64), |mut hex, byte| {
-                write!(hex, "{byte:02x}").ok();
-                hex
-            })
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        digits
+            .map(|digit| char::from(DIGITS[usize::from(digit)]))
+            .collect()
+    }
+}
+
+/// The digits of a digest, as they are written.
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// The value of such a digit.
+fn value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
     }
 }
 
@@ -316,23 +349,15 @@ impl FromStr for Digest {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = text
-            .strip_prefix("sha256:")
-            .filter(|hex| hex.len() == 64)
-            .and_then(|hex| {
-                let mut bytes = [0; 32];
-                for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
-                    let lower = |d: &u8| d.is_ascii_digit() || (b'a'..=b'f').contains(d);
-                    let text = std::str::from_utf8(digits)
-                        .ok()
-                        .filter(|_| digits.iter().all(lower))?;
-                    *byte = u8::from_str_radix(text, 16).ok()?;
-                }
-                Some(bytes)
-            });
-        bytes
-            .map(Self)
-            .ok_or_else(|| ParseIdError::new(text, "digest, such as sha256:9f86…"))
+        let parse = || {
+            let digits: &[u8; 64] = text.strip_prefix("sha256:")?.as_bytes().try_into().ok()?;
+            let mut bytes = [0; 32];
+            for (byte, [high, low]) in bytes.iter_mut().zip(digits.as_chunks().0) {
+                *byte = value(*high)? << 4 | value(*low)?;
+            }
+            Some(Self(bytes))
+        };
+        parse().ok_or_else(|| ParseIdError::new(text, "digest, such as sha256:9f86…"))
     }
 }
 
@@ -344,8 +369,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
+        spelled(deserializer)
     }
 }
 

@@ -15,8 +15,11 @@ use std::io::BufReader;
 
 use crate::id::EntryId;
 use crate::record::{Clock, MemoryStorage, OnDamage, RecordError, Recorder};
-use crate::transcript::jsonl::{self, Damage, DamageKind, Item, Reader};
+use crate::transcript::jsonl::{Damage, DamageKind, Item, Reader};
 use crate::transcript::{At, Entry, Event, Note, Purpose, Speaker, Torn, User};
+
+/// What stands behind the JSON of each line.
+const FRAME: &str = r#","crc":"00000000"}"#;
 
 /// Every byte of a file is an entry or told of with its place; the report is the same each time; and
 /// what can be gone on with is, without a byte being changed.
@@ -100,8 +103,8 @@ fn told(bytes: &[u8], items: &[Item]) {
         match next {
             Some((at, length, entry)) if at == offset => {
                 assert_eq!(length, line.len() as u64);
-                let read = jsonl::decode(line.strip_suffix(b"\n").unwrap_or(line));
-                assert!(read.is_ok_and(|read| format!("{read:?}") == format!("{entry:?}")));
+                let read = the_long_way(line.strip_suffix(b"\n").unwrap_or(line));
+                assert!(read.is_some_and(|read| format!("{read:?}") == format!("{entry:?}")));
                 assert!(entry.id >= expected, "ids grow");
                 let missing = entry.id > expected;
                 assert_eq!(missing, says_missing(&damage, number, entry.id));
@@ -126,6 +129,12 @@ fn told(bytes: &[u8], items: &[Item]) {
         (None, None) => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// The entry of a line as any JSON is read: no short way reads it as something else.
+fn the_long_way(line: &[u8]) -> Option<Entry> {
+    let json = line.get(..line.len().checked_sub(FRAME.len())?)?;
+    serde_json::from_slice(&[json, b"}"].concat()).ok()
 }
 
 fn says_missing(damage: &[&Damage], line: u64, before: EntryId) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! It never looks at what an entry says; the recorder does.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use crate::id::Digest;
 use crate::record::{RecordError, Storage};
@@ -138,13 +138,10 @@ impl Journal {
 
 /// Reads a whole file, entry by entry.
 pub(super) fn scan(bytes: impl BufRead, mut take: impl FnMut(Entry)) -> io::Result<Found> {
-    let mut bytes = Tail {
-        inner: bytes,
-        last: None,
-    };
     let mut damage = Vec::new();
     let mut torn = None;
-    for item in Reader::new(&mut bytes) {
+    let mut reader = Reader::new(bytes);
+    for item in &mut reader {
         match item? {
             Item::Entry { entry, .. } => take(*entry),
             Item::Damage(place) => damage.push(place),
@@ -154,34 +151,6 @@ pub(super) fn scan(bytes: impl BufRead, mut take: impl FnMut(Entry)) -> io::Resu
     Ok(Found {
         damage,
         torn,
-        line_open: bytes.last.is_some_and(|byte| byte != b'\n'),
+        line_open: reader.line_open(),
     })
-}
-
-/// Remembers the last byte that was read.
-struct Tail<R> {
-    inner: R,
-    last: Option<u8>,
-}
-
-impl<R: BufRead> Read for Tail<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.last = buffer[..read].last().copied().or(self.last);
-        Ok(read)
-    }
-}
-
-impl<R: BufRead> BufRead for Tail<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        // What is consumed is still buffered: this reads nothing.
-        if let (Some(last), Ok(buffer)) = (amount.checked_sub(1), self.inner.fill_buf()) {
-            self.last = buffer.get(last).copied();
-        }
-        self.inner.consume(amount);
-    }
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 use serde_jsonlines::{JsonLinesReader, JsonLinesWriter};
 
 use crate::id::{Digest, EntryId};
-use crate::transcript::{Entry, Event, Note, Torn};
+use crate::transcript::{Entry, Event, Note, Torn, plain};
 
 /// The longest line that is read, in bytes; a longer one is damage. No line we write exceeds
 /// [`LINE_WRITTEN`].
@@ -70,6 +70,9 @@ pub fn decode(line: &[u8]) -> Result<Entry, LineError> {
     let (json, crc) = split(line).ok_or(LineError::NoChecksum)?;
     if crc32c::crc32c(json) != crc {
         return Err(LineError::Checksum);
+    }
+    if let Some(entry) = std::str::from_utf8(line).ok().and_then(plain::read) {
+        return Ok(entry);
     }
     let closed: &[u8] = b"}\n";
     let entry = JsonLinesReader::new(io::Read::chain(json, closed)).read::<Entry>();
@@ -160,25 +163,34 @@ pub struct Reader<R> {
     held: Option<Held>,
     ready: std::collections::VecDeque<Item>,
     done: bool,
-    /// What was read of a line that is not finished; only where the file still grows.
-    begun: Option<Begun>,
+    /// The file may still grow, so that a line waits for its end.
+    grows: bool,
+    begun: Begun,
+    /// The last line that was read has no end.
+    line_open: bool,
 }
 
-/// The beginning of a line.
-#[derive(Debug)]
+/// What was read of a line. All lines share its buffer.
+#[derive(Debug, Default)]
 struct Begun {
     offset: u64,
     bytes: Vec<u8>,
-    /// Nothing of it was too long to keep.
-    whole: bool,
+    /// Something of it was too long to keep.
+    is_cut: bool,
 }
 
 impl Begun {
-    fn at(offset: u64) -> Self {
+    /// The largest buffer that is kept for the next line.
+    const KEPT: usize = 1 << 20;
+
+    /// The beginning of the line at this offset, in the buffer of another one.
+    fn at(offset: u64, mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        bytes.shrink_to(Self::KEPT);
         Self {
             offset,
-            bytes: Vec::new(),
-            whole: true,
+            bytes,
+            is_cut: false,
         }
     }
 }
@@ -202,7 +214,9 @@ impl<R: BufRead> Reader<R> {
             held: None,
             ready: std::collections::VecDeque::new(),
             done: false,
-            begun: None,
+            grows: false,
+            begun: Begun::default(),
+            line_open: false,
         }
     }
 
@@ -211,7 +225,7 @@ impl<R: BufRead> Reader<R> {
     /// entries.
     pub fn growing(inner: R) -> Self {
         Self {
-            begun: Some(Begun::at(0)),
+            grows: true,
             ..Self::new(inner)
         }
     }
@@ -219,6 +233,11 @@ impl<R: BufRead> Reader<R> {
     /// How many bytes were read.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Whether the last line that was read has no end.
+    pub fn line_open(&self) -> bool {
+        self.line_open
     }
 
     /// The next item, or `None` at the end of the file.
@@ -232,69 +251,70 @@ impl<R: BufRead> Reader<R> {
 
     /// Whether the line is not finished and waits for its end.
     fn read_line(&mut self) -> io::Result<bool> {
-        let grows = self.begun.is_some();
-        let begun = self.begun.take();
-        let mut begun = begun.unwrap_or_else(|| Begun::at(self.offset));
-        begun.whole &= self.take_line(&mut begun.bytes)?;
-        let finished = begun.bytes.last() == Some(&b'\n');
-        if grows && !finished {
-            self.begun = Some(begun);
+        self.take_line()?;
+        let finished = self.begun.bytes.last() == Some(&b'\n');
+        if self.grows && !finished {
             return Ok(true);
         }
-        self.begun = grows.then(|| Begun::at(self.offset));
         let Begun {
             offset,
-            mut bytes,
-            whole,
-        } = begun;
+            bytes,
+            is_cut,
+        } = std::mem::take(&mut self.begun);
+        self.judge(offset, &bytes, is_cut);
+        self.begun = Begun::at(self.offset, bytes);
+        Ok(false)
+    }
+
+    /// Takes a line that is read, with its end, if it has one.
+    fn judge(&mut self, offset: u64, bytes: &[u8], is_cut: bool) {
         if bytes.is_empty() {
             self.done = true;
-            self.end(None);
-            return Ok(false);
+            return self.end(None);
         }
         self.line += 1;
-        if finished {
-            bytes.pop();
-        }
-        let decoded = if whole {
-            decode(&bytes)
-        } else {
+        let line = bytes.strip_suffix(b"\n");
+        self.line_open = line.is_none();
+        let decoded = if is_cut {
             Err(LineError::TooLong)
+        } else {
+            decode(line.unwrap_or(bytes))
         };
-        match decoded {
-            Ok(entry) => self.entry(offset, self.offset - offset, entry),
-            Err(error) if finished => self.hold(offset, &bytes, error),
-            Err(error) => {
-                self.hold(offset, &bytes, error);
+        match (decoded, line) {
+            (Ok(entry), _) => self.entry(offset, self.offset - offset, entry),
+            (Err(error), Some(line)) => self.hold(offset, line, error),
+            (Err(error), None) => {
+                self.hold(offset, bytes, error);
                 self.done = true;
                 self.end(Some(()));
             }
         }
-        Ok(false)
     }
 
-    /// Reads up to and including the next line end. `false` if the line was too long to keep.
-    fn take_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<bool> {
-        let mut whole = true;
+    /// Reads up to and including the next line end, or to the end of what there is.
+    fn take_line(&mut self) -> io::Result<()> {
+        let Begun { bytes, is_cut, .. } = &mut self.begun;
         loop {
             let buffer = match self.inner.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 buffer => buffer?,
             };
-            let end = buffer.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(buffer.len(), |end| end + 1);
+            // The standard library finds a byte faster than an iterator does.
+            let taken = { buffer }.skip_until(b'\n')?;
+            let part = &buffer[..taken];
+            let is_end = part.last() == Some(&b'\n');
             if bytes.len() + taken <= LINE_READ {
-                bytes.extend_from_slice(&buffer[..taken]);
+                bytes.extend_from_slice(part);
             } else {
-                whole = false;
-                if end.is_some() {
+                *is_cut = true;
+                if is_end {
                     bytes.push(b'\n');
                 }
             }
             self.inner.consume(taken);
             self.offset += taken as u64;
-            if end.is_some() || taken == 0 {
-                return Ok(whole);
+            if is_end || taken == 0 {
+                return Ok(());
             }
         }
     }
@@ -393,5 +413,56 @@ impl<R: BufRead> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::At;
+
+    /// Counts the bytes that are read of it.
+    struct Counted<R> {
+        inner: R,
+        bytes: usize,
+    }
+
+    impl<R: io::Read> io::Read for Counted<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = self.inner.read(buffer)?;
+            self.bytes += read;
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_once_and_one_line_of_it_is_held() {
+        let line = |id: u64| {
+            // A long line among short ones.
+            let text = "x".repeat(if id == 50 { 3 << 20 } else { 1000 });
+            let event = Event::Note(Note::Warning { text });
+            let (id, at) = (EntryId(id), At(0));
+            encode(&Entry { id, at, event }).unwrap()
+        };
+        let bytes: Vec<u8> = (1..=100).flat_map(line).collect();
+        let counted = Counted {
+            inner: &bytes[..],
+            bytes: 0,
+        };
+        let mut reader = Reader::new(io::BufReader::with_capacity(64 << 10, counted));
+        let mut ends = 0;
+        while let Some(item) = reader.read().unwrap() {
+            let Item::Entry { offset, bytes, .. } = item else {
+                panic!("{item:?}")
+            };
+            ends = offset + bytes;
+            // What was read ahead is the buffer's.
+            assert_eq!(ends, reader.offset());
+            assert_eq!((reader.ready.len(), reader.begun.bytes.len()), (0, 0));
+            assert!(reader.begun.bytes.capacity() <= Begun::KEPT);
+        }
+        assert_eq!(ends, bytes.len() as u64);
+        assert_eq!(reader.inner.get_ref().bytes, bytes.len());
+        assert!(!reader.line_open());
     }
 }

@@ -7,6 +7,7 @@
 mod entry;
 mod event;
 pub mod jsonl;
+mod plain;
 mod purpose;
 mod run;
 pub mod turn;
