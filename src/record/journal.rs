@@ -5,7 +5,7 @@
 use std::io::{self, BufRead};
 
 use crate::id::Digest;
-use crate::record::{RecordError, Storage};
+use crate::record::{RecordError, Storage, ahead};
 use crate::transcript::jsonl::{self, Damage, Item, Reader};
 use crate::transcript::{Entry, Torn};
 
@@ -137,17 +137,15 @@ impl Journal {
 }
 
 /// Reads a whole file, entry by entry.
-pub(super) fn scan(bytes: impl BufRead, mut take: impl FnMut(Entry)) -> io::Result<Found> {
+pub(super) fn scan(bytes: impl BufRead + Send, mut take: impl FnMut(Entry)) -> io::Result<Found> {
     let mut damage = Vec::new();
     let mut torn = None;
     let mut reader = Reader::new(bytes);
-    for item in &mut reader {
-        match item? {
-            Item::Entry { entry, .. } => take(*entry),
-            Item::Damage(place) => damage.push(place),
-            Item::Torn(remains) => torn = Some(remains),
-        }
-    }
+    ahead::read(&mut reader, |item| match item {
+        Item::Entry { entry, .. } => take(*entry),
+        Item::Damage(place) => damage.push(place),
+        Item::Torn(remains) => torn = Some(remains),
+    })?;
     Ok(Found {
         damage,
         torn,

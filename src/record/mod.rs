@@ -9,6 +9,7 @@
 //! transcript is taken up again instead, by reading what is really there.
 
 mod directory;
+mod ahead;
 mod blobs;
 mod clock;
 mod file;
