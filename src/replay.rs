@@ -1,8 +1,9 @@
 //! Every request of a run, built again from its entries and held against what was recorded.
 //!
-//! A request's bytes are never stored, only their digest. [`Replay`] folds the entries one at a time and,
-//! at each request, takes the digest of the body from what stood before it: what one request has in
-//! common with the one before is hashed once. The body itself is built only where it is another.
+//! A request's bytes are never stored, only their digest. [`rebuilt`] takes the digest of the body from
+//! the view of what stood before the request: what one request has in common with the one before is hashed
+//! once. The body itself is built only where it is another. [`Replay`] does so for all requests of
+//! entries that are at hand; whoever reads a transcript anyway asks on the way.
 
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ impl<I: Iterator<Item = Arc<Entry>>> Iterator for Replay<I> {
 
     fn next(&mut self) -> Option<Rebuilt> {
         for entry in self.entries.by_ref() {
-            let rebuilt = rebuild(&self.view, &entry);
+            let rebuilt = rebuilt(&self.view, &entry);
             self.view.take(entry);
             if rebuilt.is_some() {
                 return rebuilt;
@@ -83,7 +84,9 @@ impl<I: Iterator<Item = Arc<Entry>>> Iterator for Replay<I> {
     }
 }
 
-fn rebuild(view: &View, entry: &Entry) -> Option<Rebuilt> {
+/// The request that an entry records, built again from the view of what stands before it; `None` if the
+/// entry is none.
+pub fn rebuilt(view: &View, entry: &Entry) -> Option<Rebuilt> {
     let Event::Request(request) = &entry.event else {
         return None;
     };

@@ -9,7 +9,8 @@ use serde_json::Value;
 use undertext::config::{self, Sections};
 use undertext::record::runs::{self, FindError, Loaded, Scanned};
 use undertext::transcript::jsonl::{Damage, LINE_WRITTEN};
-use undertext::transcript::{FORMAT, Torn};
+use undertext::transcript::{Entry, FORMAT, Torn};
+use undertext::view::View;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
@@ -51,8 +52,19 @@ pub(crate) fn read(
     process: &Process,
     term: &mut Term,
 ) -> Result<Found, Failure> {
+    read_along(text, args, process, term, |_, _| {})
+}
+
+/// The same with a look at each entry, and at the view of all that stands before it.
+pub(crate) fn read_along(
+    text: &str,
+    args: &SettingArgs,
+    process: &Process,
+    term: &mut Term,
+    look: impl FnMut(&View, &Entry),
+) -> Result<Found, Failure> {
     let path = path(text, &directory(args, process)?, process)?;
-    let loaded = runs::read(&path)?;
+    let loaded = runs::read_along(&path, look)?;
     warn(&path, &State::of(&loaded), term)?;
     Ok(Found { path, loaded })
 }

@@ -1,5 +1,6 @@
 //! `replay`: every request of a run built again and held against what was recorded.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 
@@ -9,7 +10,7 @@ use undertext::exchange::Response;
 use undertext::explain::{Blamed, Comparison};
 use undertext::id::EntryId;
 use undertext::record::Clock;
-use undertext::replay::{Outcome, Rebuilt, Replay};
+use undertext::replay::{self, Outcome, Rebuilt};
 use undertext::transcript::{Entry, Event, Purpose, Request, Speaker, Torn};
 use undertext::view::View;
 
@@ -27,7 +28,14 @@ pub(crate) fn replay(
     process: &Process,
     term: &mut Term,
 ) -> Result<Exit, Failure> {
-    let found = find::read(&args.run, &args.settings, process, term)?;
+    let mut count = Count::default();
+    let counts = args.at.is_none() && args.diff.is_empty() && args.blame.is_none();
+    let look = |view: &View, entry: &Entry| {
+        if counts && let Some(rebuilt) = replay::rebuilt(view, entry) {
+            count.take(rebuilt);
+        }
+    };
+    let found = find::read_along(&args.run, &args.settings, process, term, look)?;
     let view = &found.loaded.view;
     if args.verify && found.loaded.newer().is_some() {
         let text = "this version cannot verify a run of a newer format";
@@ -55,31 +63,16 @@ pub(crate) fn replay(
         return requests::blame(view, place, args.json, term);
     }
 
-    let entries = view.transcript().entries();
-    let mut replay = Replay::new(entries.iter().cloned());
-    let mut count = Count::default();
-    let mut other = None;
-    for entry in entries {
-        let is_request = matches!(entry.event, Event::Request(_));
-        let rebuilt = if is_request { replay.next() } else { None };
-        if let Some(rebuilt) = &rebuilt {
-            count.take(view, rebuilt);
-        }
-        match (args.verify, args.json) {
-            (true, _) => {}
-            (false, true) => {
-                let object = object(view, entry, rebuilt.as_ref());
-                if let Some(json) = object.map_err(io::Error::from)? {
+    if !args.verify {
+        let mut told = None;
+        for entry in view.transcript().entries() {
+            let wrong = count.wrong.get(&entry.id).copied();
+            if args.json {
+                if let Some(json) = object(view, entry, wrong).map_err(io::Error::from)? {
                     term.print_json(&json)?;
                 }
-            }
-            (false, false) => {
-                let wrong = rebuilt
-                    .as_ref()
-                    .and_then(|rebuilt| news(&mut other, rebuilt));
-                if let Some((line, indent)) = line(view, entry, wrong) {
-                    wrap::print(&line, indent, term)?;
-                }
+            } else if let Some((line, indent)) = line(view, entry, wrong, &mut told) {
+                wrap::print(&line, indent, term)?;
             }
         }
     }
@@ -93,50 +86,62 @@ struct Count {
     equal: u64,
     /// The newest one of the conversation that is as it was sent.
     newest: Option<EntryId>,
-    /// The first one that is not, and what is known of it.
-    first: Option<(String, Option<Differs>)>,
+    /// The first one that is not, and the newest before it that is.
+    first: Option<(Rebuilt, Wrong, Option<EntryId>)>,
+    /// All that are not.
+    wrong: BTreeMap<EntryId, Wrong>,
 }
 
 impl Count {
-    fn take(&mut self, view: &View, rebuilt: &Rebuilt) {
+    fn take(&mut self, rebuilt: Rebuilt) {
         self.all += 1;
-        let Some(why) = difference(rebuilt) else {
+        let Some(wrong) = Wrong::of(&rebuilt.outcome) else {
             self.equal += 1;
             if matches!(rebuilt.purpose, Purpose::Round | Purpose::Repair { .. }) {
                 self.newest = Some(rebuilt.request);
             }
             return;
         };
-        if self.first.is_none() {
-            let round = rebuilt
-                .round
-                .map_or_else(String::new, |round| format!(" (round {round})"));
-            let text = format!("e{}{round}: {why}", rebuilt.request);
-            self.first = Some((text, differs::differs(view, rebuilt, self.newest)));
-        }
+        self.wrong.insert(rebuilt.request, wrong);
+        let newest = self.newest;
+        self.first.get_or_insert((rebuilt, wrong, newest));
     }
 }
 
 /// Why a rebuilt request is not as it was sent.
-fn difference(rebuilt: &Rebuilt) -> Option<String> {
-    match &rebuilt.outcome {
-        Outcome::Equal => None,
-        Outcome::Differs(_) => Some("other bytes than were sent".to_owned()),
-        Outcome::Missing => Some("entries before it are missing".to_owned()),
-        Outcome::Renderer(other) => Some(format!(
-            "made by renderer {other}, which this version does not know: cannot be verified"
-        )),
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    Differs,
+    Missing,
+    Renderer(u32),
+}
+
+impl Wrong {
+    fn of(outcome: &Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Equal => None,
+            Outcome::Differs(_) => Some(Self::Differs),
+            Outcome::Missing => Some(Self::Missing),
+            Outcome::Renderer(other) => Some(Self::Renderer(*other)),
+        }
+    }
+
+    fn why(self) -> String {
+        match self {
+            Self::Differs => "other bytes than were sent".to_owned(),
+            Self::Missing => "entries before it are missing".to_owned(),
+            Self::Renderer(other) => format!(
+                "made by renderer {other}, which this version does not know: cannot be verified"
+            ),
+        }
     }
 }
 
 /// Why a request is not as it was sent, said once of those in a row that another renderer made.
-fn news(other: &mut Option<u32>, rebuilt: &Rebuilt) -> Option<String> {
-    let renderer = match rebuilt.outcome {
-        Outcome::Renderer(renderer) => Some(renderer),
-        Outcome::Equal | Outcome::Differs(_) | Outcome::Missing => None,
-    };
-    let told = std::mem::replace(other, renderer);
-    difference(rebuilt).filter(|_| renderer.is_none() || told != renderer)
+fn news(told: &mut Option<Wrong>, wrong: Option<Wrong>) -> Option<String> {
+    let before = std::mem::replace(told, wrong);
+    let is_told = matches!(wrong, Some(Wrong::Renderer(_))) && before == wrong;
+    wrong.filter(|_| !is_told).map(Wrong::why)
 }
 
 fn finish(
@@ -149,6 +154,13 @@ fn finish(
         all, equal, first, ..
     } = count;
     let loaded = &found.loaded;
+    let first = first.map(|(rebuilt, wrong, newest)| {
+        let round = rebuilt
+            .round
+            .map_or_else(String::new, |round| format!(" (round {round})"));
+        let text = format!("e{}{round}: {}", rebuilt.request, wrong.why());
+        (text, differs::differs(&loaded.view, &rebuilt, newest))
+    });
     let damaged = !loaded.damage.is_empty();
     let verdict = match &first {
         _ if damaged => Exit::Transcript,
@@ -212,7 +224,12 @@ fn finish(
 type Line = (Vec<(Look, String)>, usize);
 
 /// A request, or what changed how the next one reads, in one line.
-fn line(view: &View, entry: &Entry, wrong: Option<String>) -> Option<Line> {
+fn line(
+    view: &View,
+    entry: &Entry,
+    wrong: Option<Wrong>,
+    told: &mut Option<Wrong>,
+) -> Option<Line> {
     let aside = |text: String| Some((vec![(Look::Faint, format!("      {text}"))], 8));
     match &entry.event {
         Event::Request(request) => {
@@ -229,7 +246,8 @@ fn line(view: &View, entry: &Entry, wrong: Option<String>) -> Option<Line> {
                     ),
                 ),
             ];
-            line.extend(wrong.map(|wrong| (Look::Bad, format!("  {wrong}"))));
+            let news = news(told, wrong);
+            line.extend(news.map(|wrong| (Look::Bad, format!("  {wrong}"))));
             Some((line, 31))
         }
         Event::User(user) if matches!(user.origin, Speaker::Task | Speaker::FollowUp) => {
@@ -367,11 +385,7 @@ pub(crate) enum Told {
 }
 
 /// The same line for programs.
-fn object(
-    view: &View,
-    entry: &Entry,
-    rebuilt: Option<&Rebuilt>,
-) -> serde_json::Result<Option<String>> {
+fn object(view: &View, entry: &Entry, wrong: Option<Wrong>) -> serde_json::Result<Option<String>> {
     match &entry.event {
         Event::Request(request) => {
             let response = response(view, entry);
@@ -390,7 +404,7 @@ fn object(
                 tokens: request.estimate.tokens,
                 bytes: request.body.bytes,
                 calls,
-                equal: rebuilt.is_some_and(Rebuilt::is_equal),
+                equal: wrong.is_none(),
             };
             serde_json::to_string(&told).map(Some)
         }

@@ -10,7 +10,7 @@ use crate::id::{EntryId, RunId};
 use crate::record::file::{FileError, FileStorage, open_plain};
 use crate::record::{Blobs, Durability, Storage as _, journal, lock};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
-use crate::transcript::{At, Event, Run, Torn, Transcript};
+use crate::transcript::{At, Entry, Event, Run, Torn, Transcript};
 use crate::view::View;
 
 /// A run cannot be found or read.
@@ -235,9 +235,18 @@ impl Loaded {
 
 /// Reads a transcript, damaged or not, without a lock and without writing.
 pub fn read(path: &Path) -> Result<Loaded, FindError> {
+    read_along(path, |_, _| {})
+}
+
+/// The same, with a look at each entry and at the view of all that stands before it: nothing of the
+/// transcript has to be read or folded twice for that.
+pub fn read_along(path: &Path, mut look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
     let mut view = View::default();
     let bytes = BufReader::with_capacity(64 << 10, open(path)?);
-    let found = journal::scan(bytes, |entry| view.take(Arc::new(entry)));
+    let found = journal::scan(bytes, |entry| {
+        look(&view, &entry);
+        view.take(Arc::new(entry));
+    });
     let found = found.map_err(|source| FindError::Read {
         path: path.to_owned(),
         source,
