@@ -16,11 +16,12 @@ use tokio::time::MissedTickBehavior;
 
 use crate::hands::charter::{Charter, Opening};
 use crate::hands::descriptors;
+use crate::hands::fallen::Guard;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
 use crate::hands::limits::Limits;
 use crate::hands::vanishing::Vanishing;
-use crate::hands::{Answer, Ask, Order, passing, serve};
+use crate::hands::{Answer, Ask, passing, serve};
 use crate::sandbox::{self, Mechanism, Walls};
 use crate::tools::{Outcome, family};
 
@@ -200,13 +201,16 @@ async fn work(
     let (ask, asked) = mpsc::unbounded_channel();
     let (answer, mut answers) = mpsc::unbounded_channel();
     let breached = answer.clone();
-    let reading = async move {
+    let guard = Guard::new(walls);
+    let reading = async {
+        // It is let go of when nothing more is asked.
+        let (ask, breached) = (ask, breached);
         while let Ok(Some(frame)) = Frame::next(&mut read).await {
             let Ok(message) = frame.message::<Ask>() else {
                 break;
             };
             if let Ask::Order(order) = &message
-                && let Some(answer) = breach(order, walls)
+                && let Some(answer) = guard.begin(order)
             {
                 // The next process builds them anew.
                 breached.send(answer).ok();
@@ -217,9 +221,9 @@ async fn work(
             }
         }
     };
-    let writing = async move {
+    let writing = async {
         while let Some(answer) = answers.recv().await {
-            if framed(answer).send(&mut write).await.is_err() {
+            if framed(guard.settle(answer)).send(&mut write).await.is_err() {
                 break;
             }
         }
@@ -235,34 +239,21 @@ async fn work(
     tokio::select! {
         _ = async { tokio::join!(reading, writing, serve::serve(bench, asked, answer)) } => {}
         never = looking => never,
+        () = guard.watch() => {}
     }
     Ok(())
-}
-
-/// What is answered to an order where something is not protected any more.
-fn breach(order: &Order, walls: &Walls) -> Option<Answer> {
-    let path = walls.breach()?;
-    let text = format!(
-        "Nothing ran: {} was replaced or removed from outside the sandbox, which was to keep it as \
-         it is. The next call runs in a new one; background jobs have ended.",
-        path.display()
-    );
-    Some(Answer::Last {
-        call: order.call,
-        outcome: Box::new(Outcome::error(text)),
-    })
 }
 
 /// The frame of an answer; what is too large for one is told instead.
 fn framed(mut answer: Answer) -> Frame {
     let mut blob = Vec::new();
-    if let Answer::Done { outcome, .. } = &mut answer {
+    if let Answer::Done { outcome, .. } | Answer::Last { outcome, .. } = &mut answer {
         blob = outcome.whole.take().unwrap_or_default();
     }
     if let Some(frame) = Frame::of(&answer, blob) {
         return frame;
     }
-    if let Answer::Done { outcome, .. } = &mut answer {
+    if let Answer::Done { outcome, .. } | Answer::Last { outcome, .. } = &mut answer {
         let text = "What the tool answered is too large. What it did has taken effect.";
         **outcome = Outcome::error(text).with_facts(std::mem::take(&mut outcome.facts));
     }

@@ -91,7 +91,7 @@ impl Limits {
 }
 
 /// Ends everything that this process has started, also if it multiplies.
-fn end_all() {
+pub(super) fn end_all() {
     let alone = rustix::process::getpid() == rustix::process::Pid::INIT;
     if alone {
         // All at once, so that none can begin another: only its own are within reach of the first

@@ -144,11 +144,13 @@ async fn listen(read: OwnedReadHalf, heard: Heard) {
         let Ok(mut answer) = frame.message::<Answer>() else {
             break;
         };
-        if let Answer::Done { outcome, .. } = &mut answer {
+        if matches!(answer, Answer::Done { .. }) {
             deaths.served();
-            if !frame.blob.is_empty() {
-                outcome.whole = Some(frame.blob);
-            }
+        }
+        if let Answer::Done { outcome, .. } | Answer::Last { outcome, .. } = &mut answer
+            && !frame.blob.is_empty()
+        {
+            outcome.whole = Some(frame.blob);
         }
         let is_last = matches!(answer, Answer::Last { .. });
         if is_last {

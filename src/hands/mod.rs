@@ -31,6 +31,8 @@ mod confined;
 #[cfg(target_os = "linux")]
 mod attend;
 #[cfg(target_os = "linux")]
+mod fallen;
+#[cfg(target_os = "linux")]
 mod hints;
 #[cfg(target_os = "linux")]
 mod limits;

@@ -101,7 +101,7 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Read => Held::By("Landlock; parts of the workspace itself cannot be hidden"),
         Class::Attributes if spaces => Held::By("read-only mounts"),
         Class::Repositories if spaces => {
-            Held::By("read-only mounts; looked at before each call, should you replace one of them")
+            Held::By("read-only mounts; what runs is ended, should you replace one of them")
         }
         Class::Attributes => Held::Open("Landlock knows no right for them"),
         Class::Repositories | Class::NewRepositories => {

@@ -10,6 +10,7 @@ mod attempts;
 mod daily;
 mod ends;
 mod escapes;
+mod fallen;
 mod inherited;
 mod limits;
 mod walls;
