@@ -71,7 +71,8 @@ impl Bench {
         self.alone = true;
         self.limits = Some(limits);
         self.hints = Some(hints);
-        self.watched = Some(Watched::new(self.workspace.root()));
+        let protected = self.workspace.protected();
+        self.watched = protected.map(|protected| Watched::new(self.workspace.root(), protected));
         self
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::sandbox;
+use crate::sandbox::Protected;
 use crate::tools::Outcome;
 
 /// What is looked at beside repositories of git.
@@ -49,9 +49,9 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Those of this workspace, as they are now.
-    pub(super) fn new(root: &Path) -> Self {
-        let mut names = sandbox::telling();
+    /// Those of this workspace, as they are now, and those that its repositories run.
+    pub(super) fn new(root: &Path, protected: &Protected) -> Self {
+        let mut names = protected.telling(root);
         names.extend(NAMES.map(str::to_owned));
         let seen = Mutex::new(stamps(root, &names));
         Self {
@@ -124,7 +124,7 @@ mod tests {
             let line = outcome.content.strip_prefix("done\n").unwrap();
             line.split(';').next().unwrap().to_owned()
         };
-        let watched = Watched::new(place.path());
+        let watched = Watched::new(place.path(), &Protected::default());
         assert_eq!(told(&watched), "");
         fs::write(place.path().join("a"), "").unwrap();
         assert_eq!(told(&watched), "");

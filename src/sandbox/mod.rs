@@ -40,6 +40,8 @@ mod repositories;
 mod scene;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+mod settings;
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -55,7 +57,7 @@ pub(crate) use self::namespaces::{begin_own, map_ids};
 #[cfg(target_os = "linux")]
 pub(crate) use self::placeholders::remove_placeholders;
 #[cfg(target_os = "linux")]
-pub(crate) use self::protected::{Protected, telling};
+pub(crate) use self::protected::Protected;
 
 /// What holds a process to its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

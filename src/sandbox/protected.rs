@@ -32,6 +32,8 @@ pub(crate) struct Protected {
     pub(super) beyond: Vec<Beyond>,
     /// Below these nothing is protected.
     pub(super) granted: Vec<PathBuf>,
+    /// What version control runs or reads and tools may write: whoever looks is told when it changes.
+    pub(super) watched: BTreeSet<PathBuf>,
     /// Whether the workspace is a directory of a repository.
     pub(super) is_part: bool,
     /// What a person should know.
@@ -83,17 +85,22 @@ impl Protected {
         self.is_part
     }
 
+    /// What below this directory says what a repository runs, makes one of it, or is run by one, as it
+    /// is named from there.
+    pub(crate) fn telling(&self, root: &Path) -> Vec<String> {
+        let own = NAMES.iter().map(|name| format!("{REPOSITORY}/{name}"));
+        let watched = self.watched.iter().map(|path| {
+            let named = path.strip_prefix(root).unwrap_or(path);
+            named.display().to_string()
+        });
+        own.chain(["HEAD".to_owned()]).chain(watched).collect()
+    }
+
     /// Whether the user named it, or what it is in, to be written.
     pub(super) fn is_granted(&self, path: &Path) -> bool {
         let mut granted = self.granted.iter();
         granted.any(|granted| path.starts_with(granted))
     }
-}
-
-/// The names below a directory that say what its repository runs, or make one of it.
-pub(crate) fn telling() -> Vec<String> {
-    let in_repository = NAMES.iter().map(|name| format!("{REPOSITORY}/{name}"));
-    in_repository.chain(["HEAD".to_owned()]).collect()
 }
 
 #[cfg(test)]

@@ -6,21 +6,16 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::FileType;
 
 use crate::sandbox::paths::{self, follow};
 use crate::sandbox::placeholders::{self, Kind};
 use crate::sandbox::protected::{BACK, Beyond, NAMES, Placeholder, Protected, REPOSITORY};
+use crate::sandbox::settings::{self, Named};
 use crate::sandbox::{Bounds, Mechanism, Unenforceable};
 
 /// How many entries of a workspace are looked at for repositories.
 const ENTRIES: usize = 50_000;
-
-/// How much of a file that says where a repository is, or of its settings, is read.
-const LONGEST: u64 = 64 << 10;
 
 /// Finds what must be protected in what may be written, and, where mounts can hold it, makes what
 /// holds its place.
@@ -34,6 +29,7 @@ pub(super) fn find(
             ..Protected::default()
         },
         written: bounds.written(),
+        home: bounds.home_directory().map(Path::to_owned),
         placeholders: Vec::new(),
         makes: mechanism == Mechanism::Namespaces,
         seen: BTreeSet::new(),
@@ -43,6 +39,10 @@ pub(super) fn find(
             continue;
         }
         let own = root.join(REPOSITORY);
+        // It may be one itself, without a worktree.
+        if is_repository(root) {
+            search.repository(root, root)?;
+        }
         search.entry(root, &own)?;
         for entry in search.below(root) {
             if entry != own {
@@ -70,6 +70,7 @@ struct Search {
     found: Protected,
     /// What may be written.
     written: Vec<PathBuf>,
+    home: Option<PathBuf>,
     placeholders: Vec<Placeholder>,
     /// Whether what is not there is made.
     makes: bool,
@@ -165,7 +166,49 @@ impl Search {
                 }
             }
         }
-        self.modules(&root, &directory.join("modules"))
+        self.modules(&root, &directory.join("modules"))?;
+        let top = directory
+            .parent()
+            .filter(|_| directory.ends_with(REPOSITORY));
+        let top = top.unwrap_or(&root).to_owned();
+        self.settings(&root, directory, &top);
+        Ok(())
+    }
+
+    /// Protects what the settings of a repository, and the user's own, name in what may be written:
+    /// more settings and hooks as those of the repository itself. Programs are part of the work; they
+    /// are watched, and so is what is not there yet.
+    fn settings(&mut self, root: &Path, git: &Path, top: &Path) {
+        let mut files = vec![PathBuf::from("/etc/gitconfig")];
+        files.extend(["config", "config.worktree"].map(|name| git.join(name)));
+        let own = [".gitconfig", ".config/git/config"];
+        let own = own
+            .iter()
+            .filter_map(|name| Some(self.home.as_ref()?.join(name)));
+        files.extend(own);
+        let named = Named::of(files, top, self.home.as_deref());
+        for path in named.settings.union(&named.hooks) {
+            let Some(led) = real(path).filter(|led| self.is_written(led)) else {
+                continue;
+            };
+            // What holds the work cannot be kept from being written.
+            if !is_there(&led) || top.starts_with(&led) || root.starts_with(&led) {
+                self.found.watched.insert(led);
+                continue;
+            }
+            // It may be named by a link in the workspace.
+            let parent = path.parent().and_then(real);
+            let spelled = parent
+                .zip(path.file_name())
+                .map(|(parent, name)| parent.join(name));
+            for path in spelled.into_iter().chain([led]) {
+                self.keep(&path);
+            }
+        }
+        let programs = named.programs.iter().filter_map(|path| real(path));
+        let programs = programs.filter(|led| led.is_file() && self.is_written(led));
+        let programs: Vec<PathBuf> = programs.collect();
+        self.found.watched.extend(programs);
     }
 
     /// Protects the repositories of submodules, whose names may have slashes.
@@ -216,6 +259,18 @@ impl Search {
         self.placeholders.extend(held);
         self.put(root, path.to_owned());
         Ok(())
+    }
+
+    /// Fixes what is there and somebody's own.
+    fn keep(&mut self, path: &Path) {
+        let Some(root) = self.root_of(path).filter(|_| !self.found.is_granted(path)) else {
+            return;
+        };
+        if path.is_symlink() {
+            self.hold(&root, path);
+        } else {
+            self.put(&root, path.to_owned());
+        }
     }
 
     fn put(&mut self, root: &Path, path: PathBuf) {
@@ -370,15 +425,7 @@ fn directories(directory: &Path) -> Vec<PathBuf> {
 
 /// The path that a file names behind this word on a line, seen from the directory of the file.
 fn told(file: &Path, word: &str) -> Option<PathBuf> {
-    let opened = paths::open(file).ok()?;
-    // Anything else might be waited for.
-    let mode = rustix::fs::fstat(&opened).ok()?.st_mode;
-    if FileType::from_raw_mode(mode) != FileType::RegularFile {
-        return None;
-    }
-    let mut text = String::new();
-    let opened = fs::File::open(paths::of(&opened)).ok()?;
-    opened.take(LONGEST).read_to_string(&mut text).ok()?;
+    let text = settings::text(file)?;
     let mut lines = text.lines().map(str::trim);
     let path = lines.find_map(|line| line.strip_prefix(word))?.trim();
     (!path.is_empty()).then(|| file.parent().map(|directory| directory.join(path)))?

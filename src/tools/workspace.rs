@@ -97,6 +97,12 @@ impl Workspace {
         false
     }
 
+    /// What of it is protected, where it is a confined process's.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn protected(&self) -> Option<&Protected> {
+        self.protected.as_ref()
+    }
+
     /// The same workspace, whose file tools act below this directory as well.
     pub fn with_root(mut self, path: &Path, home: Option<&Path>) -> Result<Self, WorkspaceError> {
         self.more.push(canonical(path, home)?);

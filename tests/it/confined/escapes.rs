@@ -58,6 +58,37 @@ impl Drop for Memory {
 
 /// Commands that succeed if they get through. Those in Python are skipped where there is none.
 const ATTEMPTS: &[(Class, &str)] = &[
+    // Whoever may write these has programs run later.
+    (
+        Class::Write,
+        "f=/etc/cron.d/undertext-{victim}; : > $f && rm $f",
+    ),
+    (
+        Class::Write,
+        "f=/etc/cron.daily/undertext-{victim}; : > $f && rm $f",
+    ),
+    (
+        Class::Write,
+        "f=/var/spool/cron/undertext-{victim}; : > $f && rm $f",
+    ),
+    (
+        Class::Write,
+        "f=/var/spool/cron/crontabs/undertext-{victim}; : > $f && rm $f",
+    ),
+    (
+        Class::Write,
+        "f=/var/spool/cron/atjobs/undertext-{victim}; : > $f && rm $f",
+    ),
+    (
+        Class::Write,
+        "f=/etc/systemd/system/undertext-{victim}; : > $f && rm $f",
+    ),
+    (Class::Attributes, "chown $(id -u) {out}/a.txt"),
+    (Class::Attributes, "chattr +d {out}/a.txt"),
+    (
+        Class::Attributes,
+        "python3 -c 'import os; os.setxattr(\"{out}/a.txt\", \"user.x\", b\"x\")'",
+    ),
     (Class::Read, "grep SECRET {home}/.ssh/id"),
     (Class::Read, "grep SECRET ~/.netrc"),
     (Class::Read, "grep SECRET ../home/.ssh/id"),
@@ -100,6 +131,13 @@ const ATTEMPTS: &[(Class, &str)] = &[
     (Class::Signals, "kill -CONT {victim}"),
     (Class::Signals, "kill -WINCH {victim}"),
     (Class::Network, "exec 3<>/dev/tcp/127.0.0.1/{tcp}"),
+    // Where clouds tell their machines secrets: a datagram needs a way there and nobody who answers.
+    (Class::Network, "exec 3<>/dev/udp/169.254.169.254/80"),
+    (
+        Class::Network,
+        "python3 -c 'import socket; \
+         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect((\"169.254.169.254\", 80))'",
+    ),
     (Class::Network, "exec 3<>/dev/tcp/localhost/{tcp}"),
     (
         Class::Network,
@@ -296,7 +334,10 @@ async fn what_is_out_of_bounds_is_not_reached() {
     ] {
         assert!(of(class) > 0, "{class:?}: {open:#?}");
     }
-    println!("{} attempts succeed without a sandbox", open.len());
+    println!("{} attempts succeed without a sandbox:", open.len());
+    for (class, attempt) in &open {
+        println!("{class:?}: {attempt}");
+    }
     for by in [By::Namespaces, By::Landlock] {
         let Some((through, held)) = through(by).await else {
             continue;

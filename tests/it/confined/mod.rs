@@ -13,6 +13,8 @@ mod escapes;
 mod fallen;
 mod inherited;
 mod limits;
+mod settings;
+mod transports;
 mod walls;
 
 use std::fs;
