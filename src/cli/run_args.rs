@@ -87,7 +87,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "workspace|read-only|off")]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// Let tools reach these hosts, or the whole network (`open`) [default: none]
+    /// Let tools reach these hosts (ports 80 and 443, or HOST:PORT), or the whole network (`open`) [default: none]
     #[arg(long, value_name = "HOST,…", require_equals = true, value_parser = network)]
     #[arg(help_heading = "Workspace and tools")]
     pub(crate) network: Option<NetworkChoice>,
@@ -238,9 +238,18 @@ mod tests {
             ("127.0.0.1,::1,[::2]", r#"["127.0.0.1", "::1", "::2"]"#),
             ("", "name hosts, or say `open` or `none`"),
             (
-                "crates.io:443",
-                "`crates.io:443` names a port; name the host alone, which allows every port of it",
+                "git.example.org.:22, [::1]:8080,10.0.0.5:1",
+                r#"["git.example.org:22", "[::1]:8080", "10.0.0.5:1"]"#,
             ),
+            (
+                "crates.io:https",
+                "`crates.io:https` names no port; a port is a number from 1 to 65535",
+            ),
+            (
+                "crates.io:0",
+                "`crates.io:0` names no port; a port is a number from 1 to 65535",
+            ),
+            (":443", "`:443` is no name of a host"),
             (
                 "https://crates.io/",
                 "`https://crates.io/` is an address; name its host alone",

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -114,15 +115,16 @@ pub enum HostError {
     /// A URL.
     #[error("`{0}` is an address; name its host alone")]
     Url(String),
-    /// A host with a port.
-    #[error("`{0}` names a port; name the host alone, which allows every port of it")]
+    /// A host with something else than a port.
+    #[error("`{0}` names no port; a port is a number from 1 to 65535")]
     Port(String),
     /// Nothing that could be a host.
     #[error("`{0}` is no name of a host")]
     Name(String),
 }
 
-/// The host that is meant: its name or address, or `*.` and a name for all that end so.
+/// The host that is meant: its name or address, or `*.` and a name for all that end so; with a port
+/// if it names one.
 pub fn host(text: &str) -> Result<String, HostError> {
     let said = text.to_owned();
     let bare = text.trim_start_matches('[').trim_end_matches(']');
@@ -135,17 +137,29 @@ pub fn host(text: &str) -> Result<String, HostError> {
     if text.contains(['/', '@', '?', '#']) {
         return Err(HostError::Url(said));
     }
-    if text.contains(':') {
-        return Err(HostError::Port(said));
+    let Some((name, port)) = text.rsplit_once(':') else {
+        return named(text).ok_or(HostError::Name(said));
+    };
+    let port = port.parse::<NonZeroU16>();
+    let port = port.map_err(|_| HostError::Port(said.clone()))?;
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    if inner.is_some_and(|inner| inner.parse::<IpAddr>().is_ok()) {
+        return Ok(format!("{name}:{port}"));
     }
+    let name = named(name).ok_or(HostError::Name(said))?;
+    Ok(format!("{name}:{port}"))
+}
+
+/// A name as it is meant; `None` if it is none.
+fn named(text: &str) -> Option<String> {
     // Names are often written with the dot that ends them.
     let whole = text.strip_suffix('.').unwrap_or(text);
     let name = whole.strip_prefix("*.").unwrap_or(whole);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if name.is_empty() || name.len() > 253 || !name.chars().all(is_plain) {
-        return Err(HostError::Name(said));
-    }
-    Ok(whole.to_owned())
+    let is_name = !name.is_empty() && name.len() <= 253 && name.chars().all(is_plain);
+    is_name.then(|| whole.to_owned())
 }
 
 impl Serialize for NetworkChoice {

@@ -1,6 +1,6 @@
 //! What a confined process is told first, and what it answers to that.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::hands::{External, Workspace};
 use crate::sandbox::{Bounds, Enforced, Walls, os_paths};
+
+/// What lets programs that fetch packages fail at once where there is no network, instead of trying
+/// again for minutes.
+const AT_ONCE: [(&str, &str); 4] = [
+    ("CARGO_NET_RETRY", "0"),
+    ("PIP_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("npm_config_fetch_retries", "0"),
+];
 
 /// What a confined process does, and within which bounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,6 +62,13 @@ impl Charter {
         }
     }
 
+    /// A variable that the user has for tools.
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        let mut variables = self.environment.iter();
+        let found = variables.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_os_str())
+    }
+
     /// The workspace as it is inside.
     pub(super) fn workspace(
         &self,
@@ -61,6 +77,7 @@ impl Charter {
         walls: &Walls,
     ) -> Workspace {
         let mut environment = self.environment.clone();
+        let is_set = |name: &str| self.variable(name).is_some();
         let mut set = |name: &str, value: OsString| {
             environment.retain(|(known, _)| known != name);
             environment.push((name.into(), value));
@@ -69,7 +86,7 @@ impl Charter {
         // Go takes whatever is called so for a repository, and does not build beside an empty one.
         let mut placeholders = walls.enforced.placeholders.iter();
         let keeps_place = placeholders.any(|path| path.ends_with(".git"));
-        if keeps_place && !self.environment.iter().any(|(name, _)| name == "GOFLAGS") {
+        if keeps_place && !is_set("GOFLAGS") {
             set("GOFLAGS", "-buildvcs=false".into());
         }
         // The directories between are not those of the repository's file system.
@@ -83,11 +100,22 @@ impl Charter {
         {
             set(name, format!("http://{proxy}").into());
         }
-        for name in ["NO_PROXY", "no_proxy"]
-            .into_iter()
-            .filter(|_| proxy.is_some())
-        {
-            set(name, "localhost,127.0.0.1,::1".into());
+        if proxy.is_some() {
+            for name in ["NO_PROXY", "no_proxy"] {
+                set(name, "localhost,127.0.0.1,::1".into());
+            }
+            // Else node's own `fetch` regards none of them.
+            set("NODE_USE_ENV_PROXY", "1".into());
+        } else if !self.bounds.is_open() {
+            for (name, value) in AT_ONCE.into_iter().filter(|(name, _)| !is_set(name)) {
+                set(name, value.into());
+            }
+        }
+        // It would give files to their owners, which nobody can do in here.
+        if rustix::process::geteuid().is_root() {
+            let mut options = self.variable("TAR_OPTIONS").unwrap_or_default().to_owned();
+            options.push(" --no-same-owner");
+            set("TAR_OPTIONS", options);
         }
         Workspace::inside(self.roots.clone(), environment, walls.protected.clone())
     }

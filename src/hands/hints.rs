@@ -7,49 +7,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::exchange::Status;
+use crate::hands::unreached;
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
-
-/// How programs say that there is no network.
-const NETWORK: [&str; 31] = [
-    "could not resolve host",
-    "couldn't resolve host",
-    "failed to lookup address",
-    "temporary failure in name resolution",
-    "temporary failure resolving",
-    "name or service not known",
-    "unable to resolve host",
-    "network is unreachable",
-    "nodename nor servname",
-    "no address associated with hostname",
-    "getaddrinfo",
-    "eai_again",
-    "enotfound",
-    "enetunreach",
-    "no such host",
-    "couldn't connect to server",
-    "failed to connect to",
-    "unable to connect to",
-    "failed to establish a new connection",
-    "403 not a host of this sandbox",
-    "no matching distribution found",
-    "could not read from remote repository",
-    "dial tcp",
-    "dns error",
-    "unknownhostexception",
-    "unknown host",
-    "tunnel failed, response 403",
-    "http code 403 from proxy",
-    "statuscode=403",
-    UNREACHED[0],
-    UNREACHED[1],
-];
-
-/// How programs say that the proxy of the run does not reach a host that is allowed.
-const UNREACHED: [&str; 2] = ["tunnel failed, response 502", "http code 502 from proxy"];
-
-/// What is served by tools themselves.
-const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// How file tools say that a path is out of bounds.
 const OUTSIDE: &str = "file tools act only below it";
@@ -64,6 +24,9 @@ const SERVICES: [&str; 4] = [
 
 /// How programs say that they may not write.
 const WRITE: [&str; 2] = ["read-only file system", "erofs"];
+
+/// How shells say that the filter of system calls ended a program.
+const KILLED: [&str; 2] = ["bad system call", "[ended by signal 31]"];
 
 /// How they say so of many things.
 const DENIED: [&str; 2] = ["permission denied", "eacces"];
@@ -80,9 +43,6 @@ const MISSING: [&str; 2] = ["no such file or directory", "enoent"];
 /// What the sandbox allows, as far as refusals are told apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
-    open: bool,
-    asks: bool,
-    hosts: Vec<String>,
     home: Option<String>,
     /// Directories of programs that cannot be seen.
     unseen: Vec<String>,
@@ -100,9 +60,6 @@ impl Hints {
         Self {
             unseen,
             bounds: bounds.clone(),
-            open: bounds.is_open(),
-            asks: bounds.asks,
-            hosts: bounds.hosts().to_vec(),
             home: bounds
                 .home_directory()
                 .map(|home| home.display().to_string()),
@@ -116,10 +73,21 @@ impl Hints {
                 "\n[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]",
             );
         }
-        if outcome.status != Status::Error || outcome.facts.exit.is_none() {
-            return;
-        }
-        for line in self.lines(&outcome.content) {
+        let lines = match outcome.status {
+            Status::Error if outcome.facts.exit.is_some() => self.lines(&outcome.content),
+            // Many try again until they are ended.
+            Status::Timeout => unreached::line(&outcome.content, &self.bounds)
+                .into_iter()
+                .collect(),
+            Status::Ok
+            | Status::Error
+            | Status::Denied
+            | Status::Interrupted
+            | Status::Cancelled => {
+                return;
+            }
+        };
+        for line in lines {
             if !outcome.content.ends_with('\n') {
                 outcome.content.push('\n');
             }
@@ -169,34 +137,18 @@ impl Hints {
     fn lines(&self, content: &str) -> Vec<String> {
         let text = content.to_lowercase();
         let mut lines = Vec::new();
-        let of_network = |line: &str| says(line, &NETWORK) && !says(line, &LOCAL);
-        if !self.open && text.lines().any(of_network) {
-            lines.push(if self.asks {
-                let named = self.hosts.iter().map(|host| format!("{host}, "));
-                format!(
-                    "[of the network only {}what the user allows when asked can be reached, through \
-                     HTTPS_PROXY (sandbox)]",
-                    named.collect::<String>()
-                )
-            } else if says(&text, &UNREACHED) {
-                "[the host cannot be reached, or its name leads to this machine or a private network \
-                 (sandbox); for that the user names the address as well: --network=HOST,ADDRESS]"
-                    .to_owned()
-            } else if self.hosts.is_empty() {
-                "[the network is off (sandbox); the user allows it with --network=HOST or --network=open]"
-                    .to_owned()
-            } else {
-                format!(
-                    "[of the network only {} can be reached, through HTTPS_PROXY (sandbox); the user \
-                     allows more with --network=HOST,…]",
-                    self.hosts.join(", ")
-                )
-            });
-        }
+        lines.extend(unreached::line(content, &self.bounds));
         if says(&text, &SERVICES) {
             lines.push(
                 "[services of this machine, such as containers, buses and agents, cannot be reached \
                  (sandbox); with --sandbox off commands have the user's own rights]"
+                    .to_owned(),
+            );
+        }
+        if says(&text, &KILLED) {
+            lines.push(
+                "[a system call that is not allowed ended it (sandbox): 32-bit programs, for one, do not \
+                 run within one; with --sandbox off they do]"
                     .to_owned(),
             );
         }
@@ -270,7 +222,7 @@ mod tests {
             (
                 "curl: (6) Could not resolve host: example.com",
                 6,
-                "[the network is",
+                "[could not reach",
             ),
             (
                 "fatal: unable to access 'https://h/': Could not resolve host: h",
@@ -291,7 +243,7 @@ mod tests {
             (
                 "dial tcp: lookup proxy.golang.org: no such host",
                 1,
-                "[the network is",
+                "[could not reach",
             ),
             (
                 "curl: (56) CONNECT tunnel failed, response 403",
@@ -301,7 +253,7 @@ mod tests {
             (
                 "fatal: CONNECT tunnel failed, response 502",
                 128,
-                "[the host cannot",
+                "[there is no",
             ),
             ("curl: (7) Failed to connect to localhost port 9", 7, ""),
             (
@@ -337,12 +289,17 @@ mod tests {
             (
                 "ERROR: No matching distribution found for x",
                 1,
-                "[the network is",
+                "[could not reach",
             ),
             (
                 "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.",
                 1,
                 "[services of this",
+            ),
+            (
+                "bash: line 1: 7 Bad system call  ./old",
+                159,
+                "[a system call",
             ),
             ("1 test failed", 1, ""),
             ("grep for: Could not resolve host", 0, ""),

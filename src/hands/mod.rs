@@ -35,6 +35,8 @@ mod fallen;
 #[cfg(target_os = "linux")]
 mod hints;
 #[cfg(target_os = "linux")]
+mod unreached;
+#[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]
 mod own;

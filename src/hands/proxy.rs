@@ -2,7 +2,8 @@
 //!
 //! It listens in the network of the confined process, where nothing else leads out, and connects
 //! from here. A host is reached by its name and only if the user named it; a name that leads to this
-//! machine or to a private network leads nowhere, unless that address itself was named.
+//! machine or to a private network leads nowhere, unless that address itself was named. Of a host that
+//! was named without a port only those of the web are reached.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +21,9 @@ const HEAD: usize = 16 << 10;
 
 /// How long a head, and a connection, may take.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// The ports of a host that was named without one.
+const WEB: [u16; 2] = [80, 443];
 
 /// How many connections there are at once.
 const MOST: usize = 256;
@@ -62,14 +66,23 @@ async fn pass(mut stream: TcpStream, hosts: &[String], asking: Option<&Asking>) 
     };
     let Wanted { host, port, head } = wanted;
     let mut hosts = hosts.to_vec();
-    if !is_allowed(&host, &hosts)
+    if !is_allowed(&host, port, &hosts)
         && let Some(asking) = asking
         && asking.may_connect(&host, port).await
     {
-        hosts.push(host.clone());
+        let brackets = if host.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        hosts.push(format!("{}{host}{}:{port}", brackets.0, brackets.1));
     }
-    if !is_allowed(&host, &hosts) {
-        let text = format!("{host} is not among the hosts that --network allows");
+    if !is_allowed(&host, port, &hosts) {
+        let text = if WEB.iter().any(|usual| is_allowed(&host, *usual, &hosts)) {
+            format!("{host} is allowed, but not its port {port}; --network={host}:{port} allows it")
+        } else {
+            format!("{host} is not among the hosts that --network allows")
+        };
         return refuse(&mut stream, "403 Not a host of this sandbox", &text).await;
     }
     let connected = tokio::time::timeout(LIMIT, connect(&host, port, &hosts)).await;
@@ -175,30 +188,59 @@ fn place(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-/// Whether the user named this host, by itself or by what it ends with.
-fn is_allowed(host: &str, hosts: &[String]) -> bool {
+/// Whether the user named this host, by itself or by what it ends with, and this port of it.
+fn is_allowed(host: &str, port: u16, hosts: &[String]) -> bool {
     hosts.iter().any(|named| {
+        let (named, only) = parts(named);
         let named = named.trim_end_matches('.').to_ascii_lowercase();
-        match named.strip_prefix('*') {
+        let is_named = match named.strip_prefix('*') {
             Some(end) => host.len() > end.len() && host.ends_with(end),
             None => host == named,
-        }
+        };
+        is_named && only.map_or(WEB.contains(&port), |only| only == port)
     })
+}
+
+/// The host that was named, and its port if one was.
+fn parts(named: &str) -> (&str, Option<u16>) {
+    if named.parse::<IpAddr>().is_ok() {
+        return (named, None);
+    }
+    match named.rsplit_once(':') {
+        // A port that is none allows none.
+        Some((host, port)) => {
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            (host, Some(port.parse().unwrap_or(0)))
+        }
+        None => (named, None),
+    }
 }
 
 /// Connects to the first address of the host that may be reached.
 async fn connect(host: &str, port: u16, hosts: &[String]) -> io::Result<TcpStream> {
-    let named = |address: IpAddr| hosts.iter().any(|host| host.parse() == Ok(address));
     let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
-    let may = |address: &SocketAddr| is_public(address.ip()) || named(address.ip());
     let mut last = io::Error::other("it leads to this machine or a private network");
-    for address in addresses.into_iter().filter(may) {
+    for address in addresses
+        .into_iter()
+        .filter(|address| leads(*address, hosts))
+    {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+/// Whether an address may be reached: one of the public network, or one that was named itself.
+fn leads(address: SocketAddr, hosts: &[String]) -> bool {
+    let mut named = hosts.iter().map(|named| parts(named));
+    is_public(address.ip())
+        || named.any(|(host, only)| {
+            let port = address.port();
+            host.parse() == Ok(address.ip())
+                && only.map_or(WEB.contains(&port), |only| only == port)
+        })
 }
 
 /// Whether an address is one of the public network.
@@ -305,17 +347,59 @@ mod tests {
 
     #[test]
     fn only_hosts_that_were_named_are_reached() {
-        let hosts = ["Crates.io.".to_owned(), "*.npmjs.org".to_owned()];
-        for (host, allowed) in [
-            ("crates.io", true),
-            ("evil-crates.io", false),
-            ("crates.io.evil.com", false),
-            ("static.crates.io", false),
-            ("registry.npmjs.org", true),
-            ("npmjs.org", false),
-            ("evilnpmjs.org", false),
+        let hosts = [
+            "Crates.io.",
+            "*.npmjs.org",
+            "git.example.org:22",
+            "[::1]:8080",
+            "::2",
+        ];
+        let hosts = hosts.map(str::to_owned);
+        for (host, port, allowed) in [
+            ("crates.io", 443, true),
+            ("crates.io", 80, true),
+            ("crates.io", 22, false),
+            ("evil-crates.io", 443, false),
+            ("crates.io.evil.com", 443, false),
+            ("static.crates.io", 443, false),
+            ("registry.npmjs.org", 443, true),
+            ("npmjs.org", 443, false),
+            ("evilnpmjs.org", 443, false),
+            ("git.example.org", 22, true),
+            ("git.example.org", 443, false),
+            ("::1", 8080, true),
+            ("::1", 443, false),
+            ("::2", 443, true),
+            // The address by which clouds tell their machines secrets, in every spelling.
+            ("169.254.169.254", 80, false),
+            ("2852039166", 80, false),
+            ("0xa9fea9fe", 80, false),
+            ("169.254.43518", 80, false),
+            ("0251.0376.0251.0376", 80, false),
+            ("::ffff:169.254.169.254", 80, false),
+            ("::ffff:a9fe:a9fe", 80, false),
+            ("fd00:ec2::254", 80, false),
+            ("metadata.google.internal", 80, false),
         ] {
-            assert_eq!(is_allowed(host, &hosts), allowed, "{host}");
+            assert_eq!(is_allowed(host, port, &hosts), allowed, "{host}:{port}");
+        }
+        // Wherever a name that was named leads.
+        for (address, reached) in [
+            ("169.254.169.254:80", false),
+            ("[::ffff:169.254.169.254]:80", false),
+            ("[fe80::a9fe:a9fe]:80", false),
+            ("[fd00:ec2::254]:80", false),
+            ("[64:ff9b::a9fe:a9fe]:80", false),
+            ("100.100.100.200:80", false),
+            ("[::1]:8080", true),
+            ("[::1]:443", false),
+            ("1.1.1.1:443", true),
+        ] {
+            assert_eq!(
+                leads(address.parse().unwrap(), &hosts),
+                reached,
+                "{address}"
+            );
         }
         for (address, public) in [
             ("1.1.1.1", true),
@@ -348,7 +432,7 @@ mod tests {
         );
         let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = there.local_addr().unwrap().port();
-        let named = ["127.0.0.1".to_owned()];
+        let named = [format!("127.0.0.1:{port}")];
         assert!(connect("127.0.0.1", port, &named).await.is_ok());
     }
 }

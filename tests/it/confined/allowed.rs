@@ -203,7 +203,7 @@ async fn hosts_that_were_named_are_reached_through_the_proxy() {
         }
     });
     let reach = Reach {
-        network: Network::Hosts(vec!["127.0.0.1".into()]),
+        network: Network::Hosts(vec![format!("127.0.0.1:{port}"), "127.0.0.3".into()]),
         ..area.reach()
     };
     let bounds = area
@@ -220,7 +220,8 @@ async fn hosts_that_were_named_are_reached_through_the_proxy() {
     };
     let outcome = bash(&hands, &ask("127.0.0.1")).await;
     assert!(outcome.content.ends_with("yes"), "{outcome:?}");
-    for other in ["localhost", "127.0.0.2", "example.com"] {
+    // Of a host without a port only those of the web are allowed.
+    for other in ["localhost", "127.0.0.2", "127.0.0.3", "example.com"] {
         let outcome = bash(&hands, &ask(other)).await;
         assert!(
             outcome.content.starts_with("HTTP/1.1 403"),
