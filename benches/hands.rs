@@ -39,6 +39,7 @@ async fn both(workspace: Workspace, place: &std::path::Path) -> Vec<(&'static st
         program: env!("CARGO_BIN_EXE_undertext").into(),
         arguments: vec!["hands".into()],
         temporary: place.to_owned(),
+        upstream: None,
     };
     let mut all = vec![("in process", Hands::in_process(workspace.clone()))];
     if let Some(bounds) = bounds {

@@ -96,6 +96,10 @@ pub(super) async fn hands(
         return Ok((hands, OFF.to_owned()));
     };
     check_written(sandbox, &site, process)?;
+    #[cfg(target_os = "linux")]
+    if matches!(reach.network, Network::Hosts(_)) || reach.asks {
+        upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
+    }
     let (hands, enforced) = confined(sandbox, site, process).await.map_err(|why| {
         let text = format!(
             "the sandbox cannot be enforced: {why}; --sandbox off runs tools with your own rights"
@@ -215,6 +219,7 @@ async fn confined(
             .get("TMPDIR")
             .filter(|path| Path::new(path).is_absolute())
             .map_or_else(|| "/tmp".into(), PathBuf::from),
+        upstream: upstream(process).unwrap_or_default(),
     };
     let approval = asked.and_then(|asked| {
         let mut words = asked.command.into_iter();
@@ -227,6 +232,14 @@ async fn confined(
         None => Hands::confined(workspace, tools, bounds, launch).await,
     };
     hands.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
+}
+
+/// The proxies of the user's own network.
+#[cfg(target_os = "linux")]
+fn upstream(
+    process: &Process,
+) -> Result<Option<undertext::hands::Upstream>, undertext::hands::UpstreamError> {
+    undertext::hands::Upstream::of(|name| process.environment.get(name).cloned())
 }
 
 /// Makes a directory of ours that is not there yet, if tools could: then it can be kept from them.

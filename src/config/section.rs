@@ -435,7 +435,8 @@ section! {
         read: Vec<String>,
         /// What they may write beside the workspace. What is protected in it may be named here too.
         write: Vec<String>,
-        /// What of the network they may reach: nothing, these hosts, or all of it (`open`).
+        /// What of the network they may reach: nothing, these hosts (ports 80 and 443; another as
+        /// `HOST:PORT`), or all of it (`open`).
         network: NetworkChoice,
         /// Whether somebody is asked about a file or a host that is out of bounds (`on-request`).
         ask: AskMode,

@@ -37,14 +37,14 @@ impl Charter {
     pub(super) fn new(workspace: &Workspace, tools: Vec<External>, bounds: Bounds) -> Self {
         let mut roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
         // What was named to be written is so by file tools as well.
-        for path in bounds.unprotected().iter().filter(|path| path.is_dir()) {
+        for path in bounds.unprotected.iter().filter(|path| path.is_dir()) {
             if !roots.iter().any(|root| path.starts_with(root)) {
                 roots.push(path.clone());
             }
         }
         let mut environment = workspace.environment().to_vec();
         // Inside it is where it really is: links on the way to it are not there.
-        if let Some(home) = bounds.home_directory() {
+        if let Some(home) = bounds.home.as_deref() {
             for (_, value) in environment.iter_mut().filter(|(name, _)| name == "HOME") {
                 if PathBuf::from(&*value)
                     .canonicalize()
@@ -106,7 +106,7 @@ impl Charter {
             }
             // Else node's own `fetch` regards none of them.
             set("NODE_USE_ENV_PROXY", "1".into());
-        } else if !self.bounds.is_open() {
+        } else if !self.bounds.open {
             for (name, value) in AT_ONCE.into_iter().filter(|(name, _)| !is_set(name)) {
                 set(name, value.into());
             }

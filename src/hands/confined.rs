@@ -72,7 +72,7 @@ impl Hands {
         let own = OwnDirectory::make(&temporary).map_err(failed)?;
         let root = workspace.root().to_owned();
         let mut charter = Charter::new(&workspace, tools, bounds);
-        charter.bounds.own = vec![own.path().to_owned()];
+        charter.bounds.own = Some(own.path().to_owned());
         let waiting = Arc::<Mutex<Waiting>>::default();
         let deaths = Arc::<Deaths>::default();
         let maker = Maker {

@@ -70,7 +70,7 @@ impl<'a> Guard<'a> {
                 *self.fallen.borrow_mut() = Some(path);
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// The answer as it is said: whatever was ended is told why, and the last of it is the last of

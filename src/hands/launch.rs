@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+use crate::hands::Upstream;
+
 /// How a confined process is started: a program that, started with these arguments and one of
 /// [`STAGES`](crate::hands::STAGES), does nothing but call [`attend`](crate::hands::attend).
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// Where it may have a directory of its own.
     pub temporary: PathBuf,
+    /// The proxies through which single hosts are reached, if the user's own network has any.
+    pub upstream: Option<Upstream>,
 }
 
 /// Confined hands cannot be had.
@@ -30,8 +34,10 @@ pub enum ConfinedError {
         /// Why.
         source: io::Error,
     },
-    /// It ended, or said nothing that can be understood.
-    #[error("the process for tools is not one of this program")]
+    /// It ended, said nothing in time, or nothing that can be understood.
+    #[error(
+        "the process for tools ended or said nothing in time; `-vv` shows what it complains of"
+    )]
     Stranger,
     /// It cannot be held to its bounds.
     #[error("{0}")]

@@ -89,8 +89,9 @@ impl Maker {
                     let passed = || passing::receive(&stream);
                     let passed = stream.async_io(Interest::READABLE, passed).await.ok()?;
                     let listener = TcpListener::from_std(passed).ok()?;
-                    let serving =
-                        tokio::spawn(proxy::serve(listener, hosts.clone(), self.asking.clone()));
+                    let upstream = self.launch.upstream.clone();
+                    let ways = (hosts.clone(), upstream, self.asking.clone());
+                    let serving = tokio::spawn(proxy::serve(listener, ways));
                     Some(AbortOnDropHandle::new(serving))
                 }
                 _ => None,

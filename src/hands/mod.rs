@@ -51,6 +51,8 @@ mod watched;
 #[cfg(target_os = "linux")]
 mod proxy;
 #[cfg(target_os = "linux")]
+mod upstream;
+#[cfg(target_os = "linux")]
 mod asked;
 
 use std::collections::HashMap;
@@ -71,6 +73,8 @@ pub use self::descriptors::withhold_descriptors;
 #[cfg(target_os = "linux")]
 pub use self::launch::{ConfinedError, Launch};
 pub use self::look::{Held, HeldFile, LARGEST_HELD, LookError};
+#[cfg(target_os = "linux")]
+pub use self::upstream::{Upstream, UpstreamError};
 pub use crate::tools::external::External;
 pub use crate::tools::family::end_all;
 pub use crate::tools::workspace::{Workspace, WorkspaceError, allowed};

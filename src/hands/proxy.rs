@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
 use crate::hands::asked::Asking;
+use crate::hands::upstream::Upstream;
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
@@ -28,9 +29,15 @@ const WEB: [u16; 2] = [80, 443];
 /// How many connections there are at once.
 const MOST: usize = 256;
 
+/// Why a name leads nowhere.
+pub(super) const NOWHERE: &str = "it leads to this machine or a private network";
+
+/// The hosts that were named, the proxy of the user's own network, and who is asked for more.
+type Ways = (Vec<String>, Option<Upstream>, Option<Arc<Asking>>);
+
 /// Serves tools that ask for these hosts, for as long as it is polled.
-pub(super) async fn serve(listener: TcpListener, hosts: Vec<String>, asking: Option<Arc<Asking>>) {
-    let hosts = Arc::new(hosts);
+pub(super) async fn serve(listener: TcpListener, ways: Ways) {
+    let ways = Arc::new(ways);
     let mut open = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -39,9 +46,9 @@ pub(super) async fn serve(listener: TcpListener, hosts: Vec<String>, asking: Opt
         };
         while open.try_join_next().is_some() {}
         if open.len() < MOST {
-            let (hosts, asking) = (Arc::clone(&hosts), asking.clone());
+            let ways = Arc::clone(&ways);
             open.spawn(async move {
-                if let Err(error) = pass(stream, &hosts, asking.as_deref()).await {
+                if let Err(error) = pass(stream, &ways).await {
                     tracing::debug!(%error, "proxy");
                 }
             });
@@ -59,13 +66,13 @@ struct Wanted {
 }
 
 /// Passes one connection on, or refuses it.
-async fn pass(mut stream: TcpStream, hosts: &[String], asking: Option<&Asking>) -> io::Result<()> {
+async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Result<()> {
     let (head, rest) = tokio::time::timeout(LIMIT, head(&mut stream)).await??;
     let Some(wanted) = wanted(&head) else {
         return refuse(&mut stream, "400 Bad Request", "this is a proxy").await;
     };
     let Wanted { host, port, head } = wanted;
-    let mut hosts = hosts.to_vec();
+    let mut hosts = hosts.clone();
     if !is_allowed(&host, port, &hosts)
         && let Some(asking) = asking
         && asking.may_connect(&host, port).await
@@ -85,18 +92,30 @@ async fn pass(mut stream: TcpStream, hosts: &[String], asking: Option<&Asking>) 
         };
         return refuse(&mut stream, "403 Not a host of this sandbox", &text).await;
     }
-    let connected = tokio::time::timeout(LIMIT, connect(&host, port, &hosts)).await;
-    let mut there = match connected.map_err(io::Error::from).flatten() {
-        Ok(there) => there,
+    let through = upstream.as_ref();
+    let through = through.and_then(|upstream| upstream.way(&host, port, head.is_some()));
+    let connecting = async {
+        match &through {
+            Some(way) => way.connect(&host, port, &hosts).await,
+            None => Ok((connect(&host, port, &hosts).await?, Vec::new())),
+        }
+    };
+    let connected = tokio::time::timeout(LIMIT, connecting).await;
+    let (mut there, early) = match connected.map_err(io::Error::from).flatten() {
+        Ok(connected) => connected,
         Err(error) => {
             let text = format!("{host}: {error}");
             return refuse(&mut stream, "502 Bad Gateway", &text).await;
         }
     };
     match head {
-        Some(head) => there.write_all(&head).await?,
+        Some(head) => {
+            let head = through.map_or(head.clone(), |way| way.head(&head));
+            there.write_all(&head).await?;
+        }
         None => stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?,
     }
+    stream.write_all(&early).await?;
     there.write_all(&rest).await?;
     copy_bidirectional(&mut stream, &mut there).await?;
     Ok(())
@@ -112,7 +131,7 @@ async fn refuse(stream: &mut TcpStream, status: &str, text: &str) -> io::Result<
 }
 
 /// Reads a head, and what was sent right behind it.
-async fn head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+pub(super) async fn head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = Vec::new();
     loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -219,7 +238,7 @@ fn parts(named: &str) -> (&str, Option<u16>) {
 /// Connects to the first address of the host that may be reached.
 async fn connect(host: &str, port: u16, hosts: &[String]) -> io::Result<TcpStream> {
     let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
-    let mut last = io::Error::other("it leads to this machine or a private network");
+    let mut last = io::Error::other(NOWHERE);
     for address in addresses
         .into_iter()
         .filter(|address| leads(*address, hosts))
@@ -233,7 +252,7 @@ async fn connect(host: &str, port: u16, hosts: &[String]) -> io::Result<TcpStrea
 }
 
 /// Whether an address may be reached: one of the public network, or one that was named itself.
-fn leads(address: SocketAddr, hosts: &[String]) -> bool {
+pub(super) fn leads(address: SocketAddr, hosts: &[String]) -> bool {
     let mut named = hosts.iter().map(|named| parts(named));
     is_public(address.ip())
         || named.any(|(host, only)| {
@@ -426,10 +445,7 @@ mod tests {
     async fn a_name_that_leads_to_this_machine_leads_nowhere() {
         let hosts = ["localhost".to_owned()];
         let refused = connect("localhost", 1, &hosts).await.unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "it leads to this machine or a private network"
-        );
+        assert_eq!(refused.to_string(), NOWHERE);
         let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = there.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}")];

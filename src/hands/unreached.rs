@@ -82,14 +82,14 @@ pub(super) fn line(content: &str, bounds: &Bounds) -> Option<String> {
     let lines: Vec<String> = content.lines().map(str::to_lowercase).collect();
     let mut failed = lines.iter().enumerate();
     failed.find(|(_, line)| says(line, &NETWORK) && !says(line, &LOCAL))?;
-    if bounds.is_open() {
+    if bounds.open {
         return None;
     }
     let host = host(&lines);
     let what = host
         .as_deref()
         .map_or(String::new(), |host| format!("could not reach {host}: "));
-    let hosts = bounds.hosts();
+    let hosts = &bounds.hosts;
     if bounds.asks {
         let named = hosts.iter().map(|host| format!("{host}, "));
         return Some(format!(

@@ -96,7 +96,7 @@ mod tests {
         }
         let bounds = Bounds {
             write: vec![at("w")],
-            home: vec![at("home")],
+            home: Some(at("home")),
             ..Bounds::default()
         };
         assert!(Vanishing::of(&bounds, Mechanism::Landlock).is_none());

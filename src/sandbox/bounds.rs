@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use crate::sandbox::Mechanism;
-use crate::sandbox::os_paths;
 #[cfg(target_os = "linux")]
 use crate::sandbox::paths::follow;
+use crate::sandbox::{os_path, os_paths};
 use crate::setup::{Allowance, Network, Sandbox};
 
 /// Directories of the system that every program needs, and a few files of them.
@@ -150,12 +150,12 @@ pub struct Bounds {
     /// Whether somebody is asked about hosts that are not among them.
     #[serde(default)]
     pub(crate) asks: bool,
-    /// The home directory; none or one.
-    #[serde(with = "os_paths")]
-    pub(crate) home: Vec<PathBuf>,
-    /// A directory of its own; none until the process begins.
-    #[serde(with = "os_paths")]
-    pub(crate) own: Vec<PathBuf>,
+    /// The home directory, if it is known.
+    #[serde(with = "os_path")]
+    pub(crate) home: Option<PathBuf>,
+    /// A directory of its own; `None` until the process begins.
+    #[serde(with = "os_path")]
+    pub(crate) own: Option<PathBuf>,
     /// The ways that may be gone; none: all.
     pub(crate) ways: Vec<Way>,
     /// What may be taken of the machine.
@@ -251,8 +251,8 @@ impl Bounds {
             open,
             hosts,
             asks: false,
-            home: home.map(Path::to_owned).into_iter().collect(),
-            own: Vec::new(),
+            home: home.map(Path::to_owned),
+            own: None,
             ways: Vec::new(),
             limits: allowed.limits,
         })
@@ -345,30 +345,6 @@ impl Bounds {
         !self.open && (asks || !self.hosts.is_empty())
     }
 
-    /// Whether the network is the user's.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn is_open(&self) -> bool {
-        self.open
-    }
-
-    /// The hosts that may be reached where it is not.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn hosts(&self) -> &[String] {
-        &self.hosts
-    }
-
-    /// The home directory, if it is known.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn home_directory(&self) -> Option<&Path> {
-        self.home.first().map(PathBuf::as_path)
-    }
-
-    /// What is not protected.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn unprotected(&self) -> &[PathBuf] {
-        &self.unprotected
-    }
-
     /// What may be written, without what lies in other of it: nobody inside can replace these, or
     /// a directory on the way to them.
     #[cfg(target_os = "linux")]
@@ -439,7 +415,7 @@ impl Bounds {
 
     /// A directory for what is not to last, below the one of its own.
     pub(crate) fn own(&self, name: &str) -> Option<PathBuf> {
-        self.own.first().map(|own| own.join(name))
+        self.own.as_ref().map(|own| own.join(name))
     }
 }
 

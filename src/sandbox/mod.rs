@@ -191,6 +191,28 @@ pub(crate) fn enforce(bounds: &Bounds, mechanism: Mechanism) -> Result<Walls, Un
     })
 }
 
+/// A path as bytes, if there is one.
+pub(crate) mod os_path {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "it is how a field is handed over")]
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_ref().map(|path| path.as_os_str()).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(from)?.map(PathBuf::from))
+    }
+}
+
 /// Paths as bytes, which need not be text.
 pub(crate) mod os_paths {
     use std::ffi::OsString;

@@ -29,7 +29,7 @@ pub(super) fn find(
             ..Protected::default()
         },
         written: bounds.written(),
-        home: bounds.home_directory().map(Path::to_owned),
+        home: bounds.home.clone(),
         placeholders: Vec::new(),
         makes: mechanism == Mechanism::Namespaces,
         seen: BTreeSet::new(),
@@ -56,7 +56,7 @@ pub(super) fn find(
             }
         }
     }
-    let home = bounds.home_directory();
+    let home = bounds.home.as_deref();
     let read = bounds.roots.first().map(|root| (root, false));
     let work = read.or_else(|| bounds.write.first().map(|root| (root, true)));
     if let Some((root, writes)) = work {

@@ -181,7 +181,7 @@ mod tests {
         let bounds = Bounds {
             read: vec!["/usr/lib".into(), "/usr".into(), "/w/data".into()],
             write: vec!["/w".into(), "/w/.git".into(), "/srv".into()],
-            home: vec!["/home/u".into()],
+            home: Some("/home/u".into()),
             ..Bounds::default()
         };
         let protected = Protected {

@@ -80,10 +80,10 @@ impl Named {
                         named.hooks.insert(full(&value, top, home));
                     }
                     (section, key) => {
-                        let names = |(of, its): &(&str, &str)| {
+                        let is_of = |(of, its): &(&str, &str)| {
                             *of == section && (its.is_empty() || *its == key)
                         };
-                        if PROGRAMS.iter().any(names) {
+                        if PROGRAMS.iter().any(is_of) {
                             let words = value.trim_start_matches('!').split_whitespace();
                             let words = words.map(|word| word.trim_matches(['"', '\'', ';']));
                             let words = words.filter(|word| !word.is_empty());

@@ -122,6 +122,7 @@ impl Area {
             program: env!("CARGO_BIN_EXE_undertext").into(),
             arguments: vec!["hands".into()],
             temporary: self.path("tmp"),
+            upstream: None,
         }
     }
 
