@@ -257,12 +257,12 @@ impl Asking {
             if verdict.allow {
                 outcome = self.done(order, &wish, directory).await;
             }
-            add(&mut outcome, &line);
+            outcome.add_line(&line);
         }
         let untold =
             std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
         for line in untold {
-            add(&mut outcome, &line);
+            outcome.add_line(&line);
         }
         outcome
     }
@@ -346,13 +346,6 @@ fn told(verdict: &Verdict, wish: &str, how_long: &str) -> String {
     } else {
         format!("[sandbox: the user was asked and refused {wish}{reason}]")
     }
-}
-
-fn add(outcome: &mut Outcome, line: &str) {
-    if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
-        outcome.content.push('\n');
-    }
-    outcome.content.push_str(line);
 }
 
 fn shown(path: &Path) -> String {

@@ -67,8 +67,8 @@ impl Hints {
     /// Adds the lines that help, if the call failed in a way that the sandbox explains.
     pub(super) fn add(&self, outcome: &mut Outcome) {
         if outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
-            outcome.content.push_str(
-                "\n[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]",
+            outcome.add_line(
+                "[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]",
             );
         }
         let lines = match outcome.status {
@@ -86,10 +86,7 @@ impl Hints {
             }
         };
         for line in lines {
-            if !outcome.content.ends_with('\n') {
-                outcome.content.push('\n');
-            }
-            outcome.content.push_str(&line);
+            outcome.add_line(&line);
         }
     }
 

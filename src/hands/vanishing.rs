@@ -59,19 +59,15 @@ impl Vanishing {
         if new.is_empty() {
             return;
         }
-        if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
-            outcome.content.push('\n');
-        }
         let more = match new.len().saturating_sub(TOLD) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         let named = new.get(..TOLD).unwrap_or(&new).join(", ");
-        let line = format!(
+        outcome.add_line(&format!(
             "[outside the workspace (sandbox), gone when the run ends: {named}{more}; the user keeps \
              a place with sandbox.write in config.yaml]"
-        );
-        outcome.content.push_str(&line);
+        ));
     }
 }
 

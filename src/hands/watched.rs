@@ -73,15 +73,11 @@ impl Watched {
         if changed.is_empty() {
             return;
         }
-        if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
-            outcome.content.push('\n');
-        }
-        outcome.content.push_str("[changed: ");
-        outcome.content.push_str(&changed.join(", "));
-        outcome.content.push_str(
-            "; editors, shells or version control run what stands there, outside the sandbox: tell \
-             the user]",
-        );
+        outcome.add_line(&format!(
+            "[changed: {}; editors, shells or version control run what stands there, outside the \
+             sandbox: tell the user]",
+            changed.join(", ")
+        ));
     }
 }
 

@@ -71,9 +71,6 @@ pub(crate) fn outcome(status: Status, capture: Capture, mut end: String, chars: 
     if outcome.content.is_empty() && end.is_empty() {
         end.push_str("[no output]");
     }
-    if !(outcome.content.is_empty() || end.is_empty() || outcome.content.ends_with('\n')) {
-        outcome.content.push('\n');
-    }
-    outcome.content.push_str(&end);
+    outcome.add_line(&end);
     outcome
 }

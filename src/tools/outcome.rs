@@ -53,6 +53,14 @@ impl Outcome {
         self
     }
 
+    /// Adds a line below the content.
+    pub fn add_line(&mut self, line: &str) {
+        if !(self.content.is_empty() || line.is_empty() || self.content.ends_with('\n')) {
+            self.content.push('\n');
+        }
+        self.content.push_str(line);
+    }
+
     /// The same outcome with at most about `chars` characters of content; what is clipped away
     /// goes to `whole`. An outcome that is clipped already stays as it is.
     #[must_use]
@@ -72,6 +80,20 @@ impl Outcome {
 mod tests {
     use super::*;
     use crate::id::EntryId;
+
+    #[test]
+    fn a_line_stands_by_itself() {
+        for (before, line, after) in [
+            ("", "[exit 1]", "[exit 1]"),
+            ("a", "[exit 1]", "a\n[exit 1]"),
+            ("a\n", "[exit 1]", "a\n[exit 1]"),
+            ("a", "", "a"),
+        ] {
+            let mut outcome = Outcome::ok(before);
+            outcome.add_line(line);
+            assert_eq!(outcome.content, after);
+        }
+    }
 
     #[test]
     fn what_is_clipped_away_is_kept_once() {
