@@ -84,15 +84,12 @@ impl<'a> Guard<'a> {
         let Some(path) = fallen.as_deref() else {
             return Answer::Done { call, outcome };
         };
-        if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
-            outcome.content.push('\n');
-        }
         let line = format!(
             "[{path} was replaced or removed from outside the sandbox while this ran, which was to keep \
              it as it is: everything that ran was ended, and the next call runs in a new one; tell the \
              user to look at that file before anything uses it]"
         );
-        outcome.content.push_str(&line);
+        outcome.add_line(&line);
         if self.running.get() == 0 {
             Answer::Last { call, outcome }
         } else {

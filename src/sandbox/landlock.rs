@@ -123,9 +123,8 @@ fn apply(
             }
             // What is set in /proc is set for the whole machine.
             rules.add(Path::new("/proc"), read)?;
-            for path in ["/dev/pts", "/dev/ptmx"] {
-                rules.add(Path::new(path), read | AccessFs::WriteFile)?;
-            }
+            // Terminals of one's own would lie among those of the user (`/dev/pts`): whoever may open
+            // the one may command and read the other.
             if let Some(own) = bounds.own("tmp") {
                 rules.add(&own, all)?;
             }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::io::FdFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{Area, By, bash, read};
 
@@ -83,6 +84,33 @@ async fn what_a_program_left_open_reaches_no_confined_process() {
         let got = bash(&hands, &format!("cat <&{number}; {OPEN}; false")).await;
         let end = format!(": {number}: Bad file descriptor\n0 1 2 \n[exit 1]");
         assert!(got.content.ends_with(&end), "{by:?}: {got:?}");
+        hands.close().await;
+    }
+}
+
+/// Terminals that are open elsewhere cannot be written, where escapes would command them, nor read.
+#[tokio::test]
+async fn terminals_of_others_are_out_of_reach() {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    for (by, expected) in [
+        (By::Nothing, "written\nread\n"),
+        (By::Namespaces, ""),
+        (By::Landlock, ""),
+    ] {
+        let area = Area::new();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let command = format!(
+            "exec 2>/dev/null; (printf '\\033]52;c;aGk=\\a' >{name}) && echo written; \
+             (: <{name}) && echo read; : </dev/null >/dev/null && head -c 1 /dev/zero >/dev/full; \
+             echo hello >/dev/tty; head -c 4 /dev/urandom | wc -c"
+        );
+        let outcome = bash(&hands, &command).await;
+        assert_eq!(outcome.content, format!("{expected}4\n"), "{by:?}");
         hands.close().await;
     }
 }
