@@ -85,6 +85,7 @@ pub(super) fn allowance(section: AllowanceSection) -> Allowance {
         processes,
         open_files,
         file_size,
+        free_disk,
     } = section;
     let mut allowance = Allowance::default();
     memory
@@ -95,6 +96,9 @@ pub(super) fn allowance(section: AllowanceSection) -> Allowance {
     file_size
         .map(|Size(bytes)| bytes)
         .put(&mut allowance.file_size);
+    free_disk
+        .map(|Size(bytes)| bytes)
+        .put(&mut allowance.free_disk);
     allowance
 }
 

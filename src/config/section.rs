@@ -461,6 +461,8 @@ section! {
         open_files: NonZeroU64,
         /// The largest file that may be written.
         file_size: Size,
+        /// What is to stay free of the disks that they write: with less, whatever runs is ended.
+        free_disk: Size,
     }
 }
 

@@ -12,25 +12,18 @@ use rustix::process::{DumpableBehavior, Signal};
 use tokio::io::BufReader;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
 
 use crate::hands::charter::{Charter, Opening};
 use crate::hands::descriptors;
 use crate::hands::fallen::Guard;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
-use crate::hands::limits::Limits;
+use crate::hands::launch::Stage;
+use crate::hands::limits::{self, Limits};
 use crate::hands::vanishing::Vanishing;
-use crate::hands::{Answer, Ask, passing, serve};
+use crate::hands::{Answer, Ask, passing, serve, warden};
 use crate::sandbox::{self, Mechanism, Walls};
 use crate::tools::{Outcome, family};
-
-/// What a confined process is started with, behind the arguments of its
-/// [`Launch`](crate::hands::Launch): how it begins.
-pub const STAGES: [&str; 4] = ["alone", "apart-online", "apart", "inside"];
-
-/// How often what tools have started is looked at: for what nobody waits for, and for too much.
-const LOOKING: Duration = Duration::from_millis(100);
 
 /// How long a thread that does nothing is kept: for as long as a run takes.
 const KEPT: Duration = Duration::from_secs(365 * 86_400);
@@ -53,26 +46,36 @@ pub enum AttendError {
 /// from. Whatever else is open is closed. `arguments` start this program again, to get here with
 /// another stage.
 pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
-    if !STAGES.contains(&stage) {
-        return Err(AttendError::Stage);
-    }
+    let stage = Stage::of(stage).ok_or(AttendError::Stage)?;
     descriptors::close_inherited()?;
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    match STAGES.iter().position(|known| *known == stage) {
-        // Its orders end with the brain; then it ends what it has begun, which nobody else would.
-        Some(0) => {
+    match stage {
+        Stage::Alone => warden::stand(socket, again(arguments, Stage::Kept)),
+        // Its orders end with the brain; then it ends what it has begun, and its warden the rest.
+        Stage::Kept => {
             rustix::process::setsid().ok();
             open(socket, Mechanism::Landlock)
         }
-        Some(1) => apart(true, socket, arguments),
-        Some(2) => apart(false, socket, arguments),
-        Some(3) => {
+        Stage::ApartOnline => apart(true, socket, arguments),
+        Stage::Apart => apart(false, socket, arguments),
+        Stage::Inside => {
             // Whatever ends those above ends this, and the kernel what this has begun.
             die_with_parent()?;
             open(socket, Mechanism::Namespaces)
         }
-        Some(_) | None => Err(AttendError::Stage),
     }
+}
+
+/// This program once more, at another stage, with the same socket.
+fn again(arguments: &[&str], stage: Stage) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this very program, which runs nothing of anybody's"
+    )]
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).arg(stage.word()).env_clear();
+    command.stdin(Stdio::inherit());
+    command
 }
 
 /// Lets the kernel kill this process with the one that started it.
@@ -90,35 +93,34 @@ fn apart(network: bool, mut socket: UnixStream, arguments: &[&str]) -> Result<()
     }
     // Only now: who becomes another user to the kernel may be forgotten.
     die_with_parent()?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this very program, as the first process of its namespaces"
-    )]
-    let mut inside = Command::new("/proc/self/exe");
-    inside.args(arguments).arg(STAGES[3]).env_clear();
-    let started = inside.stdin(Stdio::inherit()).spawn();
-    match started {
+    match again(arguments, Stage::Inside).spawn() {
         Ok(mut child) => {
             drop(socket);
             // All of its processes end with it.
             child.wait()?;
             Ok(())
         }
-        Err(error) => {
-            let text = Opening::Refused(format!("no first process can be started: {error}"));
-            say(&mut socket, &text)?;
-            Ok(())
-        }
+        Err(error) => unstarted(&mut socket, &error),
     }
+}
+
+/// Says that the process in which tools would run cannot be started.
+pub(super) fn unstarted(socket: &mut UnixStream, error: &io::Error) -> Result<(), AttendError> {
+    let text = format!("the process for tools cannot be started: {error}");
+    say(socket, &Opening::Refused(text))
 }
 
 /// Holds this process to its bounds, says so, and serves.
 fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError> {
+    // A warden has it as well, and waits for nothing there.
+    socket.set_nonblocking(false)?;
     let Some(frame) = Frame::next_now(&mut socket)? else {
         return Ok(());
     };
     let charter: Charter = frame.message()?;
-    let limits = Arc::new(Limits::of(&charter.bounds.limits));
+    let limits = Limits::of(&charter.bounds.limits);
+    // Who looks after limits is to have its turn before what it looks at. This is the time to ask.
+    let usual = limits::hurry();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
     let walls = match sandbox::enforce(&charter.bounds, mechanism) {
@@ -137,6 +139,13 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     } else {
         None
     };
+    let mut written = charter.bounds.written();
+    written.push(temporary.clone());
+    let limits = Arc::new(limits.writing(&written));
+    Arc::clone(&limits).watch()?;
+    if let Some(usual) = usual {
+        rustix::process::setpriority_process(None, usual).map_err(io::Error::from)?;
+    }
     say(&mut socket, &Opening::Ready(walls.enforced.clone()))?;
     if let Some(listener) = &proxy {
         passing::send(&socket, listener)?;
@@ -144,13 +153,13 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let address = proxy.map(|listener| listener.local_addr()).transpose()?;
     let workspace = charter.workspace(temporary, address, &walls);
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
-    let bench = serve::Bench::new(workspace, charter.tools).alone(hints, Arc::clone(&limits));
+    let bench = serve::Bench::new(workspace, charter.tools).alone(hints, limits);
     let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(KEPT)
         .build()?;
-    runtime.block_on(work(socket, bench, (&limits, &walls)))?;
+    runtime.block_on(work(socket, bench, &walls))?;
     // What still blocks, and every process that is left, ends with this one.
     runtime.shutdown_background();
     family::end_all();
@@ -186,11 +195,7 @@ fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
 }
 
 /// Performs what is asked until nobody asks any more.
-async fn work(
-    socket: UnixStream,
-    bench: serve::Bench,
-    (limits, walls): (&Limits, &Walls),
-) -> io::Result<()> {
+async fn work(socket: UnixStream, bench: serve::Bench, walls: &Walls) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // A file that grows too large is an error where it is written, and no end of this process.
     let _outlived = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
@@ -228,17 +233,8 @@ async fn work(
             }
         }
     };
-    let looking = async {
-        let mut tick = tokio::time::interval(LOOKING);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tick.tick().await;
-            limits.look();
-        }
-    };
     tokio::select! {
         _ = async { tokio::join!(reading, writing, serve::serve(bench, asked, answer)) } => {}
-        never = looking => never,
         () = guard.watch() => {}
     }
     Ok(())

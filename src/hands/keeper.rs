@@ -9,11 +9,14 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tokio::sync::oneshot;
 
-use crate::hands::launch::{ConfinedError, Launch};
+use crate::hands::launch::{ConfinedError, Launch, Stage};
 use crate::tools::family;
 
 /// How long it may take to end what runs, once nobody asks any more.
 pub(super) const CLOSING: Duration = Duration::from_secs(3);
+
+/// How long a warden may take to end what hands leave behind, beyond the time that hands have.
+const CLEARING: Duration = Duration::from_secs(20);
 
 /// How much of its complaints is told.
 const COMPLAINTS: u64 = 64 << 10;
@@ -22,13 +25,15 @@ const COMPLAINTS: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Keeper {
     leader: Pid,
+    /// Whether it ends what hands leave behind once nobody speaks to them, and then itself.
+    is_warden: bool,
     ended: Option<oneshot::Receiver<()>>,
 }
 
 impl Keeper {
     pub(super) async fn start(
         launch: &Launch,
-        stage: &'static str,
+        stage: Stage,
         socket: UnixStream,
     ) -> Result<Self, ConfinedError> {
         #[expect(
@@ -38,7 +43,7 @@ impl Keeper {
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.arguments)
-            .arg(stage)
+            .arg(stage.word())
             .env_clear()
             .current_dir("/")
             .stdin(OwnedFd::from(socket))
@@ -78,6 +83,7 @@ impl Keeper {
         let leader = told.await.map_err(|_| ConfinedError::Stranger)?;
         Ok(Self {
             leader: leader.map_err(ConfinedError::Start)?,
+            is_warden: stage == Stage::Alone,
             ended: Some(ended),
         })
     }
@@ -104,8 +110,24 @@ impl Keeper {
         }
     }
 
-    /// Kills the process, and waits until it is gone, unless the system cannot end it.
+    /// Kills the process, and waits until it is gone, unless the system cannot end it. Nobody speaks
+    /// to it any more.
     pub(super) async fn kill(&mut self) {
+        if self.is_warden
+            && let Some(mut ended) = self.ended.take()
+        {
+            if tokio::time::timeout(CLOSING + CLEARING, &mut ended)
+                .await
+                .is_ok()
+            {
+                return;
+            }
+            // It hangs, or was stopped: what is below it would outlive it.
+            self.ended = Some(ended);
+            let leader = self.leader;
+            let ending = tokio::task::spawn_blocking(move || family::end_tree(leader));
+            ending.await.ok();
+        }
         self.signal(Signal::KILL);
         if let Some(ended) = self.ended.take() {
             tokio::time::timeout(CLOSING, ended).await.ok();
@@ -115,8 +137,9 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // Nobody has waited for its end.
-        if let Some(mut ended) = self.ended.take()
+        // Nobody has waited for its end. A warden sees that nobody speaks to it.
+        if !self.is_warden
+            && let Some(mut ended) = self.ended.take()
             && ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
         {
             rustix::process::kill_process(self.leader, Signal::KILL).ok();

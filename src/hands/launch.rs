@@ -6,8 +6,50 @@ use std::path::PathBuf;
 
 use crate::hands::Upstream;
 
-/// How a confined process is started: a program that, started with these arguments and one of
-/// [`STAGES`](crate::hands::STAGES), does nothing but call [`attend`](crate::hands::attend).
+/// How a confined process begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// As the warden of one that Landlock alone holds.
+    Alone,
+    /// As the one that it starts.
+    Kept,
+    /// As the one that takes namespaces, but for that of the network.
+    ApartOnline,
+    /// As the one that takes namespaces.
+    Apart,
+    /// As their first process.
+    Inside,
+}
+
+impl Stage {
+    /// All of them.
+    const ALL: [Self; 5] = [
+        Self::Alone,
+        Self::Kept,
+        Self::ApartOnline,
+        Self::Apart,
+        Self::Inside,
+    ];
+
+    /// The word that a process is started with.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Kept => "kept",
+            Self::ApartOnline => "apart-online",
+            Self::Apart => "apart",
+            Self::Inside => "inside",
+        }
+    }
+
+    /// The stage of this word.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.word() == word)
+    }
+}
+
+/// How a confined process is started: a program that, started with these arguments and one more, a
+/// stage, does nothing but call [`attend`](crate::hands::attend) with that.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The program.

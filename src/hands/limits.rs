@@ -3,18 +3,36 @@
 //!
 //! Memory is what they use, not what they reserve: some programs reserve a thousand times as much.
 
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal;
 
 use crate::setup::Allowance;
-use crate::tools::{Outcome, family};
+use crate::tools::{Outcome, descent, family, scope};
 use crate::words::grouped;
+
+/// How often what tools have started is looked at.
+const LOOKING: Duration = Duration::from_millis(100);
+
+/// The same while they become many.
+const HURRIED: Duration = Duration::from_millis(5);
+
+/// How many more of them there are then than at the look before.
+const MANY: u64 = 32;
+
+/// How much sooner who looks gets its turn than whoever is looked at, where that is allowed.
+const PRIORITY: i32 = 10;
 
 /// What they may take together.
 #[derive(Debug)]
 pub(super) struct Limits {
     processes: u64,
     memory: u64,
+    disk: Disk,
     /// What was ended, until it is told.
     told: Mutex<Option<String>>,
 }
@@ -26,18 +44,44 @@ impl Limits {
         Self {
             processes: allowance.processes,
             memory: allowance.memory.unwrap_or_else(usual),
+            disk: Disk {
+                floor: allowance.free_disk,
+                places: Vec::new(),
+            },
             told: Mutex::default(),
         }
     }
 
-    /// Looks at what this process has started, and ends what is too much.
-    pub(super) fn look(&self) {
+    /// The same for tools that write in these directories.
+    pub(super) fn writing(mut self, written: &[PathBuf]) -> Self {
+        self.disk.places = Place::all(written);
+        self
+    }
+
+    /// Lets a thread of its own look for as long as this process lives.
+    pub(super) fn watch(self: Arc<Self>) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("limits".to_owned());
+        let look = move || {
+            let mut before = 0;
+            loop {
+                let now = self.look();
+                let grows = now > before + MANY;
+                std::thread::sleep(if grows { HURRIED } else { LOOKING });
+                before = now;
+            }
+        };
+        thread.spawn(look).map(drop)
+    }
+
+    /// Looks at what this process has started, and ends what is too much; how many there were.
+    fn look(&self) -> u64 {
         if family::is_childless() {
-            return;
+            return 0;
         }
         family::bury();
-        let mut taken = family::taken();
-        if taken.iter().map(|one| one.threads).sum::<u64>() > self.processes {
+        let mut taken = descent::below(rustix::process::getpid());
+        let count = taken.iter().map(|one| one.threads).sum::<u64>();
+        if count > self.processes {
             self.remember(format!(
                 "[more than {} processes and threads ran at once, which is the limit (sandbox); all \
                  of them were ended; the user allows more with sandbox.limits.processes in \
@@ -45,19 +89,23 @@ impl Limits {
                 grouped(self.processes)
             ));
             end_all();
-            return;
+            return count;
+        }
+        if let Some(line) = self.disk.shortage() {
+            self.remember(line);
+            end_all();
+            return count;
         }
         // Counts twice what is shared, so it is only a first look.
-        if taken.iter().map(|one| one.memory).sum::<u64>() <= self.memory {
-            return;
+        if taken.iter().map(descent::Listed::memory).sum::<u64>() <= self.memory {
+            return count;
         }
-        for one in &mut taken {
-            one.memory = one.own_memory();
-        }
-        taken.sort_by_key(|one| one.memory);
-        let mut all: u64 = taken.iter().map(|one| one.memory).sum();
+        let mut taken: Vec<(u64, descent::Listed)> =
+            taken.drain(..).map(|one| (one.own_memory(), one)).collect();
+        taken.sort_by_key(|(memory, _)| *memory);
+        let mut all: u64 = taken.iter().map(|(memory, _)| memory).sum();
         while all > self.memory
-            && let Some(largest) = taken.pop()
+            && let Some((memory, largest)) = taken.pop()
         {
             self.remember(format!(
                 "[processes took more than {} MiB of memory together, which is the limit (sandbox); \
@@ -65,18 +113,16 @@ impl Limits {
                  config.yaml]",
                 grouped(self.memory >> 20)
             ));
-            largest.end();
-            all -= largest.memory;
+            largest.signal(Signal::KILL);
+            all -= memory;
         }
+        count
     }
 
     /// Adds a line if anything was ended since the last call.
     pub(super) fn tell(&self, outcome: &mut Outcome) {
         if let Some(line) = self.told().take() {
-            if !(outcome.content.is_empty() || outcome.content.ends_with('\n')) {
-                outcome.content.push('\n');
-            }
-            outcome.content.push_str(&line);
+            outcome.add_line(&line);
         }
     }
 
@@ -99,8 +145,86 @@ pub(super) fn end_all() {
         let everybody = nix::unistd::Pid::from_raw(-1);
         nix::sys::signal::kill(everybody, nix::sys::signal::Signal::SIGKILL).ok();
     } else {
-        family::end_strays();
+        family::end_everything();
     }
+}
+
+/// Lets this thread have its turn sooner, where that is allowed; whatever it starts then does as well.
+///
+/// Returns what it had before, which it may always have again.
+pub(super) fn hurry() -> Option<i32> {
+    let usual = rustix::process::getpriority_process(None).ok()?;
+    rustix::process::setpriority_process(None, usual - PRIORITY).ok()?;
+    Some(usual)
+}
+
+/// The file systems in which tools write, and what is to stay free of them.
+///
+/// Whoever else fills them counts as well: what is left is what matters, and nothing else is known
+/// without walking the tree.
+#[derive(Debug)]
+struct Disk {
+    floor: u64,
+    places: Vec<Place>,
+}
+
+/// A file system.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    /// Below this whoever runs is ended. Then it is lowered, so that something can be removed.
+    least: Mutex<u64>,
+}
+
+impl Disk {
+    /// What to say if too little is left.
+    fn shortage(&self) -> Option<String> {
+        self.places.iter().find_map(|place| {
+            let free = free(&place.path)?;
+            place.is_short(free, self.floor).then(|| {
+                format!(
+                    "[only {} MiB were left on the disk of {}, so whatever ran was ended (sandbox); \
+                     remove what is not needed; the user sets how much must stay free with \
+                     sandbox.limits.free_disk in config.yaml]",
+                    grouped(free >> 20),
+                    scope::one_line(&place.path.to_string_lossy())
+                )
+            })
+        })
+    }
+}
+
+impl Place {
+    /// Those in which these directories lie, each once.
+    fn all(directories: &[PathBuf]) -> Vec<Self> {
+        let mut known = Vec::new();
+        let mut places = Vec::new();
+        for path in directories {
+            let system = std::fs::metadata(path).ok().map(|data| data.dev());
+            if system.is_some() && !known.contains(&system) {
+                known.push(system);
+                let (path, least) = (path.clone(), Mutex::default());
+                places.push(Self { path, least });
+            }
+        }
+        places
+    }
+
+    /// Whether so little is free that whoever runs is ended: less than the floor, or where less than
+    /// twice that was there, half of what was.
+    fn is_short(&self, free: u64, floor: u64) -> bool {
+        let mut least = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_short = free < *least;
+        let bound = floor.min(free / 2);
+        *least = if is_short { bound } else { bound.max(*least) };
+        is_short
+    }
+}
+
+/// What is free where this lies, in bytes, for whoever is not root.
+fn free(path: &Path) -> Option<u64> {
+    let system = rustix::fs::statvfs(path).ok()?;
+    Some(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
 /// The memory of this machine, or of the part of it that this process may have.
@@ -132,4 +256,35 @@ fn granted(line: &str) -> Vec<u64> {
         text.trim().parse().ok()
     });
     read.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_never_loses_more_than_half_of_what_is_left_at_once() {
+        let place = Place {
+            path: "/".into(),
+            least: Mutex::default(),
+        };
+        // What is free at each look, with a floor of 100, and whether it is too little.
+        for (free, is_short) in [
+            (1000, false),
+            (100, false),
+            (99, true),
+            // Somebody may remove something now.
+            (99, false),
+            (50, false),
+            (48, true),
+            (30, false),
+            (180, false),
+            (91, false),
+            (89, true),
+            (900, false),
+            (99, true),
+        ] {
+            assert_eq!(place.is_short(free, 100), is_short, "{free}");
+        }
+    }
 }

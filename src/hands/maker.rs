@@ -13,9 +13,9 @@ use crate::hands::charter::{Charter, Opening};
 use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
 use crate::hands::keeper::Keeper;
-use crate::hands::launch::{ConfinedError, Launch};
+use crate::hands::launch::{ConfinedError, Launch, Stage};
 use crate::hands::line::Line;
-use crate::hands::{Answer, STAGES, Waiting, dispatch, passing, proxy};
+use crate::hands::{Answer, Waiting, dispatch, passing, proxy};
 use crate::id::CallId;
 use crate::sandbox::Mechanism;
 use crate::tools::Outcome;
@@ -118,11 +118,11 @@ impl Maker {
         }
     }
 
-    fn stage(&self, mechanism: Mechanism) -> &'static str {
+    fn stage(&self, mechanism: Mechanism) -> Stage {
         match (mechanism, self.charter.bounds.open) {
-            (Mechanism::Landlock, _) => STAGES[0],
-            (Mechanism::Namespaces, true) => STAGES[1],
-            (Mechanism::Namespaces, false) => STAGES[2],
+            (Mechanism::Landlock, _) => Stage::Alone,
+            (Mechanism::Namespaces, true) => Stage::ApartOnline,
+            (Mechanism::Namespaces, false) => Stage::Apart,
         }
     }
 

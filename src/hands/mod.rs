@@ -33,6 +33,8 @@ mod attend;
 #[cfg(target_os = "linux")]
 mod fallen;
 #[cfg(target_os = "linux")]
+mod warden;
+#[cfg(target_os = "linux")]
 mod hints;
 #[cfg(target_os = "linux")]
 mod unreached;
@@ -67,7 +69,7 @@ use tokio::task::JoinHandle;
 #[cfg(target_os = "linux")]
 pub use self::asked::{Approval, Question, Verdict, Wish};
 #[cfg(target_os = "linux")]
-pub use self::attend::{AttendError, STAGES, attend};
+pub use self::attend::{AttendError, attend};
 #[cfg(target_os = "linux")]
 pub use self::descriptors::withhold_descriptors;
 #[cfg(target_os = "linux")]

@@ -124,13 +124,16 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Processes => Held::By("Landlock and a filter of system calls"),
         Class::Kernel => Held::By("a filter of system calls; no capabilities"),
         Class::Leftovers if spaces => Held::By("the kernel: they end with their first process"),
-        Class::Leftovers => {
-            Held::Open("they are looked for and ended, but for those of a killed `undertext hands`")
+        Class::Leftovers if scoped => {
+            Held::By("a process beside that tools cannot signal, which ends them")
         }
-        Class::Bombs if rustix::process::geteuid().is_root() => {
-            Held::Open("a limit does not hold for root")
+        Class::Bombs if spaces => Held::By("a count ten times a second; they end all at once"),
+        Class::Bombs if scoped => {
+            Held::By("a count ten times a second; they are stopped, then ended")
         }
-        Class::Bombs => Held::By("a limit of 8,192"),
+        Class::Leftovers | Class::Bombs => {
+            Held::Open("they are ended, unless they kill the processes that see to it")
+        }
     };
     Class::ALL
         .into_iter()

@@ -16,6 +16,8 @@ pub struct Allowance {
     pub open_files: u64,
     /// The largest file that may be written, in bytes.
     pub file_size: u64,
+    /// What is to stay free of the disks that they write, in bytes.
+    pub free_disk: u64,
 }
 
 impl Default for Allowance {
@@ -25,6 +27,7 @@ impl Default for Allowance {
             processes: 8192,
             open_files: 16_384,
             file_size: 64 << 30,
+            free_disk: 1 << 30,
         }
     }
 }

@@ -4,12 +4,9 @@
 //! the mark of the leader, or that descends from it when it is ended. It is ended as a whole. All
 //! that live are known here, so that a program that must leave at once leaves nothing behind.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use rustix::io::Errno;
@@ -17,6 +14,9 @@ use rustix::process::{Pid, Signal};
 #[cfg(target_os = "linux")]
 use rustix::process::{WaitId, WaitIdOptions, WaitOptions};
 use tokio::process::Child;
+
+#[cfg(target_os = "linux")]
+use crate::tools::descent::{self, LOOKS, Listed, PAUSE};
 
 /// The variable that marks a process and all that descends from it.
 pub(crate) const MARK: &str = "UNDERTEXT_CALL";
@@ -49,10 +49,7 @@ pub fn end_all() {
         std::mem::take(&mut living.leaders)
     };
     for leader in leaders {
-        let descendants = descendants(Some(leader));
-        rustix::process::kill_process_group(leader, Signal::KILL).ok();
-        rustix::process::kill_process(leader, Signal::KILL).ok();
-        end_each(&descendants);
+        end_tree(leader);
     }
     end_marked(&format!("{MARK}={}.", std::process::id()));
 }
@@ -62,7 +59,8 @@ pub fn end_all() {
 pub(crate) struct Family {
     leader: Option<Pid>,
     /// Looked for while the leader lives: what it leaves behind has another parent.
-    descendants: Vec<OwnedFd>,
+    #[cfg(target_os = "linux")]
+    descendants: Vec<Listed>,
     mark: String,
     ended: bool,
 }
@@ -86,6 +84,7 @@ impl Family {
         living.leaders.extend(leader);
         let family = Self {
             leader,
+            #[cfg(target_os = "linux")]
             descendants: Vec::new(),
             mark,
             ended: false,
@@ -95,19 +94,29 @@ impl Family {
 
     /// Asks the process and its group to end, and remembers what descends from it until then.
     pub(crate) fn ask_to_end(&mut self) {
-        self.descendants.extend(descendants(self.leader));
+        self.remember();
         self.signal(Signal::TERM);
     }
 
     /// Ends all of it.
     pub(crate) fn end(&mut self) {
         if !self.ended {
-            self.descendants.extend(descendants(self.leader));
+            self.remember();
             self.signal(Signal::KILL);
-            end_each(&self.descendants);
+            #[cfg(target_os = "linux")]
+            for process in &self.descendants {
+                process.signal(Signal::KILL);
+            }
             end_marked(&format!("{MARK}={}", self.mark));
             self.ended = true;
         }
+    }
+
+    /// Remembers what descends from the leader.
+    fn remember(&mut self) {
+        #[cfg(target_os = "linux")]
+        self.descendants
+            .extend(self.leader.map(descent::below).unwrap_or_default());
     }
 
     fn signal(&self, signal: Signal) {
@@ -152,23 +161,45 @@ pub(crate) fn is_childless() -> bool {
     rustix::process::waitid(WaitId::All, looked).is_err_and(|error| error == Errno::CHILD)
 }
 
-/// Ends everything that descends from this process: none of it is wanted.
+/// Ends everything that descends from this process: none of it is wanted, and no call runs.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_strays() {
-    const PASSES: usize = 500;
-    if is_childless() {
-        return;
-    }
-    for _ in 0..PASSES {
+    let own = rustix::process::getpid();
+    for _ in 0..LOOKS {
         bury();
-        let strays = descendants(Some(rustix::process::getpid()));
-        if strays.is_empty() {
+        // Whoever has no child is the parent of nothing that could have escaped.
+        if is_childless() {
             return;
         }
-        end_each(&strays);
-        std::thread::sleep(Duration::from_millis(1));
+        descent::end_below(own);
+        std::thread::sleep(PAUSE);
     }
     tracing::warn!("processes that were left behind could not be ended");
+}
+
+/// Ends everything that descends from this process while calls run. None begins meanwhile.
+#[cfg(target_os = "linux")]
+pub(crate) fn end_everything() {
+    let _none_begins = living();
+    if !descent::end_below(rustix::process::getpid()) {
+        tracing::warn!("processes could not be ended");
+    }
+}
+
+/// Ends a process, and everything below it first: stopped, it begins nothing and gets what they leave.
+#[cfg(target_os = "linux")]
+pub(crate) fn end_tree(leader: Pid) {
+    rustix::process::kill_process(leader, Signal::STOP).ok();
+    descent::end_below(leader);
+    rustix::process::kill_process_group(leader, Signal::KILL).ok();
+    rustix::process::kill_process(leader, Signal::KILL).ok();
+}
+
+/// Elsewhere the group has to do.
+#[cfg(not(target_os = "linux"))]
+fn end_tree(leader: Pid) {
+    rustix::process::kill_process_group(leader, Signal::KILL).ok();
+    rustix::process::kill_process(leader, Signal::KILL).ok();
 }
 
 /// Elsewhere what was left behind has other parents.
@@ -179,7 +210,7 @@ pub(crate) fn end_strays() {}
 #[cfg(target_os = "linux")]
 pub(crate) fn bury() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    for process in processes() {
+    for process in descent::processes() {
         if process.ended && process.parent == own {
             // Asked with the lock: one that just began is known by then.
             let living = living();
@@ -194,13 +225,12 @@ pub(crate) fn bury() {
 /// Ends every process with a variable that begins so, until there is none, also if they multiply.
 #[cfg(target_os = "linux")]
 fn end_marked(variable: &str) {
-    const PASSES: usize = 500;
-    for _ in 0..PASSES {
+    for _ in 0..LOOKS {
         if !signal_marked(variable.as_bytes()) {
             return;
         }
         // An ended process keeps its environment for a moment.
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(PAUSE);
     }
     tracing::warn!(variable, "processes of a call could not be ended");
 }
@@ -234,135 +264,6 @@ fn signal_marked(variable: &[u8]) -> bool {
         }
     }
     found
-}
-
-#[cfg(target_os = "linux")]
-fn end_each(processes: &[OwnedFd]) {
-    for process in processes {
-        rustix::process::pidfd_send_signal(process, Signal::KILL).ok();
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_each(_processes: &[OwnedFd]) {}
-
-/// A process as the system lists it.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy, Debug)]
-struct Listed {
-    id: i32,
-    parent: i32,
-    /// Whether it has ended and is waited for.
-    ended: bool,
-    threads: u64,
-    /// What it holds in memory, in pages, shared or not.
-    pages: u64,
-}
-
-/// All processes.
-#[cfg(target_os = "linux")]
-fn processes() -> impl Iterator<Item = Listed> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let id = entry.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read(entry.path().join("stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        // `pid (name) state parent …`, where the name may hold anything.
-        let mut fields = stat.rsplit(") ").next()?.split(' ');
-        Some(Listed {
-            id,
-            ended: fields.next() == Some("Z"),
-            parent: fields.next()?.parse().ok()?,
-            threads: fields.nth(15)?.parse().ok()?,
-            pages: fields.nth(3)?.parse().ok()?,
-        })
-    })
-}
-
-/// What descends from a process, whatever group and environment it gave itself.
-#[cfg(target_os = "linux")]
-fn below(leader: Pid) -> Vec<Listed> {
-    let mut children: BTreeMap<i32, Vec<Listed>> = BTreeMap::new();
-    for process in processes() {
-        children.entry(process.parent).or_default().push(process);
-    }
-    let mut found = Vec::new();
-    let mut parents = vec![leader.as_raw_nonzero().get()];
-    while let Some(parent) = parents.pop() {
-        for process in children.remove(&parent).unwrap_or_default() {
-            parents.push(process.id);
-            found.push(process);
-        }
-    }
-    found
-}
-
-/// The same, held so that a signal meets what was found.
-#[cfg(target_os = "linux")]
-fn descendants(leader: Option<Pid>) -> Vec<OwnedFd> {
-    let found = leader.map(below).unwrap_or_default();
-    let held = found.into_iter().filter_map(|process| {
-        let flags = rustix::process::PidfdFlags::empty();
-        rustix::process::pidfd_open(Pid::from_raw(process.id)?, flags).ok()
-    });
-    held.collect()
-}
-
-/// A process that descends from this one, and what it takes.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
-    id: i32,
-    /// Its threads.
-    pub(crate) threads: u64,
-    /// What it holds in memory, in bytes; what it shares with others counts as well.
-    pub(crate) memory: u64,
-}
-
-#[cfg(target_os = "linux")]
-impl Taken {
-    /// What it holds in memory that no file holds as well, in bytes, its part of what is shared;
-    /// nothing if it has ended, what is known already where the system does not tell.
-    pub(crate) fn own_memory(&self) -> u64 {
-        let text = match std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.id)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.memory,
-            Err(_) => return 0,
-        };
-        let kilobytes = |name: &str| -> Option<u64> {
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim().strip_suffix(" kB")?.parse().ok()
-        };
-        let parts = [kilobytes("Pss_Anon:"), kilobytes("Pss_Shmem:")];
-        let sum: Option<u64> = parts.into_iter().sum();
-        sum.or_else(|| kilobytes("Pss:")).unwrap_or(0) << 10
-    }
-
-    /// Ends it.
-    pub(crate) fn end(&self) {
-        if let Some(id) = Pid::from_raw(self.id) {
-            rustix::process::kill_process(id, Signal::KILL).ok();
-        }
-    }
-}
-
-/// What descends from this process takes this.
-#[cfg(target_os = "linux")]
-pub(crate) fn taken() -> Vec<Taken> {
-    let page = rustix::param::page_size() as u64;
-    let found = below(rustix::process::getpid()).into_iter();
-    let found = found.map(|process| Taken {
-        id: process.id,
-        threads: process.threads,
-        memory: process.pages * page,
-    });
-    found.collect()
-}
-
-/// Elsewhere the group has to do.
-#[cfg(not(target_os = "linux"))]
-fn descendants(_leader: Option<Pid>) -> Vec<OwnedFd> {
-    Vec::new()
 }
 
 /// Elsewhere the environment of other processes cannot be seen: the group has to do.

@@ -20,6 +20,8 @@ mod typed;
 pub mod workspace;
 pub mod scope;
 mod file;
+#[cfg(target_os = "linux")]
+pub(crate) mod descent;
 pub(crate) mod family;
 pub(crate) mod process;
 pub(crate) mod capture;

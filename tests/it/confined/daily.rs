@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 use undertext::exchange::Status;
 use undertext::hands::{Hands, Workspace};
@@ -257,54 +256,4 @@ async fn debuggers_and_interfaces_are_there() {
     )
     .await;
     hands.close().await;
-}
-
-/// A process that was stopped is ended when somebody waits for it, and the next call has another.
-#[tokio::test]
-async fn hands_that_do_not_answer_are_ended() {
-    let area = Area::new();
-    // Among processes of their own tools cannot stop it.
-    let Some((hands, _)) = area.hands(By::Landlock).await else {
-        return;
-    };
-    let mut stopped = Box::pin(bash(&hands, "kill -STOP $PPID; sleep 600"));
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut stopped => break outcome,
-            () = hands.end_jobs() => {}
-        }
-    };
-    drop(stopped);
-    assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
-    assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
-    hands.close().await;
-    assert_eq!(read(Path::new(&area.path("w/a.txt"))), "hello\n");
-}
-
-/// Programs that fetch packages fail at once where there is no network, and say what allows it; archives
-/// of others are unpacked.
-#[tokio::test]
-async fn what_cannot_work_fails_at_once_and_says_why() {
-    for by in [By::Namespaces, By::Landlock] {
-        let area = Area::new();
-        let Some((hands, _)) = area.hands(by).await else {
-            continue;
-        };
-        let outcome = bash(
-            &hands,
-            "echo $CARGO_NET_RETRY $PIP_RETRIES $UV_HTTP_RETRIES $npm_config_fetch_retries; \
-             echo 'curl: (6) Could not resolve host: example.com'; exit 6",
-        )
-        .await;
-        assert_eq!(
-            outcome.content,
-            "0 0 0 0\ncurl: (6) Could not resolve host: example.com\n[exit 6]\n[could not reach \
-             example.com: the network is off (sandbox); the user allows it with --network=example.com or \
-             --network=open]"
-        );
-        let unpacked = "tar cf t.tar --owner=1234 --group=1234 a.txt && mkdir t && tar xf t.tar -C t && \
-                        cat t/a.txt";
-        check(&hands, &[(unpacked, "hello\n")]).await;
-        hands.close().await;
-    }
 }

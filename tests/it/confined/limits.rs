@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::mount::{MountFlags, MountPropagationFlags};
 use serde_json::json;
 use undertext::exchange::Status;
 use undertext::hands::Hands;
@@ -13,18 +14,24 @@ const MEMORY: &str = "[processes took more than 200 MiB of memory together, whic
                       (sandbox); the largest was ended; the user allows more with \
                       sandbox.limits.memory in config.yaml]";
 
-const PROCESSES: &str = "[more than 100 processes and threads ran at once, which is the limit \
+pub(super) const PROCESSES: &str = "[more than 100 processes and threads ran at once, which is the limit \
                          (sandbox); all of them were ended; the user allows more with \
                          sandbox.limits.processes in config.yaml]";
 
 /// Hands that may take little.
-async fn frugal(area: &Area, by: By) -> Option<Hands> {
+pub(super) async fn frugal(area: &Area, by: By) -> Option<Hands> {
     let limits = Allowance {
         memory: Some(200 << 20),
         processes: 100,
         open_files: 64,
         file_size: 1 << 20,
+        ..Allowance::default()
     };
+    allowed(area, by, limits).await
+}
+
+/// Hands that may take this.
+async fn allowed(area: &Area, by: By, limits: Allowance) -> Option<Hands> {
     let reach = Reach {
         limits,
         ..area.reach()
@@ -50,11 +57,6 @@ async fn too_much_is_ended_and_the_next_call_works() {
             // A fork bomb, which would stop at some two thousand if nobody else stopped it.
             (
                 "b() { sleep 0.02; [ $1 -eq 10 ] || { b $(($1 + 1)) & b $(($1 + 1)) & }; sleep 5; }; b 0; sleep 20",
-                PROCESSES,
-            ),
-            // Nobody waits for those that ended.
-            (
-                "python3 -c 'import os, time\nfor i in range(300): os.fork() or os._exit(0)\ntime.sleep(20)'",
                 PROCESSES,
             ),
             (
@@ -94,6 +96,97 @@ async fn too_much_is_ended_and_the_next_call_works() {
         assert_eq!(hands.remarks(), [""; 0]);
         hands.close().await;
     }
+}
+
+/// Those that ended and that nobody waits for count as well.
+#[tokio::test]
+async fn zombies_without_end_are_ended() {
+    let zombies = number("UNDERTEXT_ZOMBIES", 300);
+    let processes = zombies / 10 * 8;
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let limits = Allowance {
+            processes,
+            ..Allowance::default()
+        };
+        let Some(hands) = allowed(&area, by, limits).await else {
+            continue;
+        };
+        let command = format!(
+            "python3 -c 'import os, time\nfor i in range({zombies}): os.fork() or os._exit(0)\ntime.sleep(60)'"
+        );
+        let outcome = bash(&hands, &command).await;
+        let end = PROCESSES.replace("100", &undertext::words::grouped(processes));
+        assert!(outcome.content.ends_with(&end), "{by:?}: {outcome:?}");
+        assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
+        assert_eq!(hands.remarks(), [""; 0]);
+        hands.close().await;
+    }
+}
+
+/// A disk is not filled to its end: whoever fills it is ended, and what is not needed can be removed.
+#[test]
+fn a_disk_is_not_filled() {
+    // A thread of its own has mounts of its own, with a disk of 64 MiB.
+    let filled = std::thread::spawn(|| {
+        let area = Area::new();
+        let apart = nix::sched::CloneFlags::CLONE_NEWNS | nix::sched::CloneFlags::CLONE_FS;
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        let mounted = nix::sched::unshare(apart)
+            .map_err(std::io::Error::from)
+            .and_then(|()| Ok(rustix::mount::mount_change("/", private)?))
+            .and_then(|()| {
+                let (flags, size) = (MountFlags::empty(), c"size=64m");
+                Ok(rustix::mount::mount(
+                    "disk",
+                    area.path("w"),
+                    "tmpfs",
+                    flags,
+                    size,
+                )?)
+            });
+        if let Err(error) = mounted {
+            println!("skipped: no disk of one's own can be had: {error}");
+            return;
+        }
+        fs::write(area.path("w/a.txt"), "hello\n").unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async {
+            for by in [By::Namespaces, By::Landlock] {
+                fill(&area, by).await;
+            }
+        });
+    });
+    filled.join().unwrap();
+}
+
+/// Fills the disk of 64 MiB on which this workspace lies, of which 8 are to stay free.
+async fn fill(area: &Area, by: By) {
+    let limits = Allowance {
+        free_disk: 8 << 20,
+        ..Allowance::default()
+    };
+    let Some(hands) = allowed(area, by, limits).await else {
+        return;
+    };
+    // By many files, each of them small.
+    let command = "for n in $(seq 58); do head -c 1048576 /dev/zero >$n; done; sleep 20";
+    let outcome = bash(&hands, command).await;
+    let end = "MiB were left on the disk of ";
+    assert!(outcome.content.contains(end), "{by:?}: {outcome:?}");
+    let end = "sandbox.limits.free_disk in config.yaml]";
+    assert!(outcome.content.ends_with(end), "{by:?}: {outcome:?}");
+    // It is still that full.
+    let next = bash(&hands, "sleep 0.3; cat a.txt; rm ?; ls | wc -l").await;
+    assert!(next.content.starts_with("hello\n"), "{by:?}: {next:?}");
+    let outcome = bash(&hands, "head -c 58000000 /dev/zero >all; sleep 20").await;
+    assert!(outcome.content.ends_with(end), "{by:?}: {outcome:?}");
+    assert_eq!(
+        bash(&hands, "rm all ??; sleep 0.3; ls").await.content,
+        "a.txt\n"
+    );
+    hands.close().await;
 }
 
 /// What is reserved and not used is no memory: interpreters and sanitizers reserve a lot.

@@ -13,6 +13,8 @@ mod escapes;
 mod fallen;
 mod inherited;
 mod limits;
+mod multiplied;
+mod odd;
 mod settings;
 mod transports;
 mod walls;

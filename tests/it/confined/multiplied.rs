@@ -1,0 +1,157 @@
+//! What multiplies while whoever should see to that is dead or stopped: it ends all the same.
+//!
+//! With Landlock alone no kernel ends what is left of hands. Each bomb here is a thousand processes at
+//! most, and ends by itself after a while.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use undertext::exchange::Status;
+
+use super::limits::{PROCESSES, frugal};
+use super::{Area, By, bash, order};
+
+/// The processes that have this text among their arguments.
+fn those(text: &str) -> Vec<Pid> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let found = processes.filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let is_one = String::from_utf8_lossy(&line).contains(text);
+        Pid::from_raw(id).filter(|_| is_one)
+    });
+    found.collect()
+}
+
+/// A word that no other process has among its arguments.
+fn word(test: u32) -> String {
+    format!("{test}{}7", std::process::id())
+}
+
+/// Those above a process, up to the first of this stage.
+fn above(pid: Pid, stage: &str) -> Option<Pid> {
+    let mut above = pid;
+    loop {
+        let line = fs::read_to_string(format!("/proc/{above}/cmdline")).unwrap_or_default();
+        if line.ends_with(&format!("\0hands\0{stage}\0")) {
+            return Some(above);
+        }
+        let stat = fs::read_to_string(format!("/proc/{above}/stat")).ok()?;
+        let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+        above = Pid::from_raw(parent)?;
+    }
+}
+
+/// A command that doubles nine times, each with this word.
+fn bomb(word: &str) -> String {
+    format!(
+        "b() {{ [ $1 -eq 9 ] || {{ b $(($1 + 1)) & b $(($1 + 1)) & }}; exec sleep 20.{word}; }}; b 0"
+    )
+}
+
+/// The warden of the hands in which this word multiplies, and those.
+async fn multiplying(word: &str) -> (Pid, Pid) {
+    loop {
+        let found = those(word);
+        if found.len() > 100
+            && let Some(hands) = above(found[0], "kept")
+            && let Some(warden) = above(hands, "alone")
+        {
+            return (warden, hands);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Hands that are killed while something multiplies: their warden ends it before the next call runs.
+#[tokio::test]
+async fn hands_that_are_killed_leave_nothing_that_multiplies() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Landlock).await else {
+        return;
+    };
+    let word = word(1);
+    let bomb = bomb(&word);
+    let (outcome, ()) = tokio::join!(bash(&hands, &bomb), async {
+        let (_, hands) = multiplying(&word).await;
+        kill_process(hands, Signal::KILL).unwrap();
+    });
+    assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
+    let next = bash(&hands, "cat a.txt; touch ../outside/new").await;
+    assert_eq!(those(&word), []);
+    assert!(next.content.starts_with("hello\n"), "{next:?}");
+    assert!(!area.path("outside/new").exists());
+    hands.close().await;
+    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
+}
+
+/// Nobody works any more: the brain lets them go on, and they end what they have begun.
+#[tokio::test]
+async fn what_was_stopped_with_its_warden_ends_when_it_is_asked_to() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Landlock).await else {
+        return;
+    };
+    let word = word(2);
+    let call = order("Bash", &json!({"command": bomb(&word)}));
+    let id = call.call;
+    let (outcome, ()) = tokio::join!(hands.run(call), async {
+        let (warden, below) = multiplying(&word).await;
+        kill_process(warden, Signal::STOP).unwrap();
+        kill_process(below, Signal::STOP).unwrap();
+        hands.cancel(id);
+    });
+    let ends = [Status::Cancelled, Status::Interrupted];
+    assert!(ends.contains(&outcome.status), "{outcome:?}");
+    assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
+    assert_eq!(those(&word), []);
+    hands.close().await;
+}
+
+/// A tool that stops the process it runs in gains nothing: that goes on, and counts.
+#[tokio::test]
+async fn a_tool_that_stops_hands_is_counted_all_the_same() {
+    let area = Area::new();
+    let Some(hands) = frugal(&area, By::Landlock).await else {
+        return;
+    };
+    let stopped = bash(&hands, "kill -STOP $PPID; echo on").await;
+    assert_eq!(stopped.content, "on\n");
+    let word = word(3);
+    let outcome = bash(&hands, &format!("kill -STOP $PPID; {}", bomb(&word))).await;
+    assert!(outcome.content.ends_with(PROCESSES), "{outcome:?}");
+    assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
+    assert_eq!(those(&word), []);
+    assert_eq!(hands.remarks(), [""; 0]);
+    hands.close().await;
+}
+
+/// Hands that cannot go on are ended when somebody waits for them, and the next call has others.
+#[tokio::test]
+async fn hands_that_do_not_answer_are_ended() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Namespaces).await else {
+        return;
+    };
+    let word = word(4);
+    let call = order("Bash", &json!({"command": format!("sleep 600.{word}")}));
+    let id = call.call;
+    let (outcome, ()) = tokio::join!(hands.run(call), async {
+        let first = loop {
+            let tool = those(&word).first().copied();
+            if let Some(first) = tool.and_then(|tool| above(tool, "inside")) {
+                break first;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        kill_process(first, Signal::STOP).unwrap();
+        hands.cancel(id);
+    });
+    assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
+    assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
+    assert_eq!(those(&word), []);
+    hands.close().await;
+}
