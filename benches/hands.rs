@@ -1,8 +1,10 @@
 //! What a call costs: by hands in this process, and by hands in a confined one.
 //!
-//! The confined ones are the program's own: `cargo bench --bench hands` builds it.
+//! The confined ones are the program's own: `cargo bench --bench hands` builds it. What they cost more
+//! is printed last, with what it may be.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -55,6 +57,32 @@ async fn both(workspace: Workspace, _: &std::path::Path) -> Vec<(&'static str, H
     vec![("in process", Hands::in_process(workspace))]
 }
 
+/// Of how many calls the middle one is told.
+const CALLS: usize = 301;
+
+/// How long calls take that are made by each of these hands in turn: the middle of each.
+#[expect(clippy::disallowed_methods, reason = "time is what is measured")]
+fn middle(
+    runtime: &Runtime,
+    hands: &[(&'static str, Hands)],
+    (tool, arguments): (&str, &Value),
+) -> Vec<Duration> {
+    let mut taken = vec![Vec::new(); hands.len()];
+    for _ in 0..CALLS {
+        for ((_, hands), taken) in hands.iter().zip(&mut taken) {
+            let begun = Instant::now();
+            let outcome = runtime.block_on(hands.run(order(tool, arguments)));
+            taken.push(begun.elapsed());
+            assert_eq!(outcome.status, Status::Ok);
+        }
+    }
+    let middle = taken.into_iter().map(|mut taken| {
+        taken.sort();
+        taken.get(CALLS / 2).copied().unwrap_or_default()
+    });
+    middle.collect()
+}
+
 fn calls(criterion: &mut Criterion) {
     let (Ok(place), Ok(runtime)) = (tempfile::tempdir(), Runtime::new()) else {
         return;
@@ -67,9 +95,14 @@ fn calls(criterion: &mut Criterion) {
         return;
     };
     let hands = runtime.block_on(both(workspace, place.path()));
-    for (tool, arguments) in [
-        ("Read", json!({"path": "a.txt"})),
-        ("Bash", json!({"command": "true"})),
+    let mut lines = Vec::new();
+    for (tool, arguments, bar) in [
+        ("Read", json!({"path": "a.txt"}), Duration::from_micros(200)),
+        (
+            "Bash",
+            json!({"command": "true"}),
+            Duration::from_micros(500),
+        ),
     ] {
         for (kind, hands) in &hands {
             criterion.bench_function(&format!("{tool}, {kind}"), |bencher| {
@@ -79,9 +112,19 @@ fn calls(criterion: &mut Criterion) {
                 });
             });
         }
+        if let [within, confined] = middle(&runtime, &hands, (tool, &arguments))[..] {
+            let more = confined.saturating_sub(within);
+            let verdict = if more <= bar { "within" } else { "ABOVE" };
+            lines.push(format!(
+                "{tool}: {within:?} in process, {confined:?} confined: {more:?} more, {verdict} {bar:?}"
+            ));
+        }
     }
     for (_, hands) in hands {
         runtime.block_on(hands.close());
+    }
+    for line in lines {
+        println!("{line}");
     }
 }
 

@@ -135,6 +135,12 @@ guard 'a link in the place of a directory' src/tools/survey.rs \
 guard 'notes of a project are its own' src/instructions/agents.rs \
     'below.is_ok_and(|below| below.iter().all(|part| part != ".git"))' 'below.is_ok() || root != real' \
     --lib instructions
+guard 'a warden ends what hands leave' src/hands/warden.rs \
+    'family::end_strays();' '' --test it confined::multiplied
+guard 'hands that a tool has stopped go on' src/hands/warden.rs \
+    'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
+guard 'a disk is not filled' src/hands/limits.rs \
+    'let is_short = free < *least;' 'let is_short = false;' --lib hands::limits
 guard 'only hosts that were named' src/hands/proxy.rs \
     'if !is_allowed(&host, &hosts) {' 'if false {' --test it confined::a
 

@@ -45,48 +45,54 @@ async fn are_gone(word: &str) -> bool {
     false
 }
 
+/// How many hands share the calls: most of a call's time is spent waiting.
+const AT_ONCE: u64 = 8;
+
 /// Whatever a call starts is gone when it ends, however it hides.
 #[tokio::test]
 async fn nothing_is_left_of_a_call() {
-    let calls = number("UNDERTEXT_CALLS", 20);
+    let calls = number("UNDERTEXT_CALLS", 24).div_ceil(AT_ONCE);
     for by in [By::Namespaces, By::Landlock] {
-        let area = Area::new();
-        let Some((hands, _)) = area.hands(by).await else {
-            continue;
-        };
-        let word = format!("7{}{}", by as u32, std::process::id());
-        for _ in 0..calls {
-            // By a double fork, a session of its own, without the mark, deaf to what asks it to end.
-            let command = format!(
-                "sleep {word} & setsid sleep {word} & (setsid env -i sleep {word} &) ; \
-                 env -i setsid sh -c 'sleep {word} & sleep {word} &' & \
-                 (trap '' TERM HUP; exec setsid sleep {word}) & \
-                 nohup sleep {word} >/dev/null 2>&1 & true"
-            );
-            assert_eq!(bash(&hands, &command).await.status, Status::Ok);
-            assert_eq!(those(&word), [], "{by:?}");
-        }
-        println!(
-            "{by:?}: {} calls, {} processes left",
-            calls,
-            those(&word).len()
+        let all = (0..AT_ONCE).map(|which| nothing_is_left(by, calls, which));
+        let made: u64 = futures::future::join_all(all).await.iter().sum();
+        println!("{by:?}: {made} calls, 0 processes left");
+    }
+}
+
+/// Makes so many calls by hands of their own, and looks after each; how many were made.
+async fn nothing_is_left(by: By, calls: u64, which: u64) -> u64 {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(by).await else {
+        return 0;
+    };
+    let word = format!("7{}{which}{}", by as u32, std::process::id());
+    for _ in 0..calls {
+        // By a double fork, a session of its own, without the mark, deaf to what asks it to end.
+        let command = format!(
+            "sleep {word} & setsid sleep {word} & (setsid env -i sleep {word} &) ; \
+             env -i setsid sh -c 'sleep {word} & sleep {word} &' & \
+             (trap '' TERM HUP; exec setsid sleep {word}) & \
+             nohup sleep {word} >/dev/null 2>&1 & true"
         );
-        let zombies = bash(
-            &hands,
-            "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l",
-        )
-        .await;
-        if by == By::Namespaces {
-            assert_eq!(zombies.content, "0\n");
-        }
-        // A job goes on until the hands end.
-        let job = json!({"command": format!("sleep {word}"), "background": true});
-        assert_eq!(hands.run(order("Bash", &job)).await.status, Status::Ok);
-        assert_eq!(bash(&hands, "true").await.status, Status::Ok);
-        assert!(!those(&word).is_empty());
-        hands.close().await;
+        assert_eq!(bash(&hands, &command).await.status, Status::Ok);
         assert_eq!(those(&word), [], "{by:?}");
     }
+    let zombies = bash(
+        &hands,
+        "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l",
+    )
+    .await;
+    if by == By::Namespaces {
+        assert_eq!(zombies.content, "0\n");
+    }
+    // A job goes on until the hands end.
+    let job = json!({"command": format!("sleep {word}"), "background": true});
+    assert_eq!(hands.run(order("Bash", &job)).await.status, Status::Ok);
+    assert_eq!(bash(&hands, "true").await.status, Status::Ok);
+    assert!(!those(&word).is_empty());
+    hands.close().await;
+    assert_eq!(those(&word), [], "{by:?}");
+    calls
 }
 
 /// The process that is killed takes everything with it; the next order finds a new one, as confined.
