@@ -3,6 +3,8 @@
 //! The confined ones are the program's own: `cargo bench --bench hands` builds it. What they cost more
 //! is printed last, with what it may be.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 

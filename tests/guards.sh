@@ -124,8 +124,9 @@ guard 'capabilities are dropped' src/sandbox/mod.rs \
     'privileges::drop_all()?;' '' --test it confined::escapes
 guard 'what a run was started with stays out' src/hands/attend.rs \
     'descriptors::close_inherited()' 'Ok::<(), std::io::Error>(())' --test it confined::inherited
-guard 'what is laid over something is still there' src/hands/attend.rs \
-    'let path = walls.breach()?;' 'let path = walls.breach().filter(|_| false)?;' --test it confined::walls
+guard 'what is laid over something is still there' src/hands/fallen.rs \
+    'let path = self.walls.breach()?;' 'let path = self.walls.breach().filter(|_| false)?;' \
+    --test it confined::fallen
 guard 'known values are recorded nowhere' src/record/mod.rs \
     'let event = self.known.event(event).ok_or(RecordError::Unknown)?;' '' --test it cli::secrets
 guard 'tools see listed variables only' src/tools/workspace.rs \
