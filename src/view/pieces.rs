@@ -265,9 +265,7 @@ impl Pieces {
             self.buffer.truncate(start);
         }
         self.settled = index;
-        if self.digest.bytes() > start {
-            self.digest = PrefixDigest::default();
-        }
+        self.digest.cut(start);
     }
 
     /// Settles pieces as long as `render` gives their bytes; returns the bytes rendered.
