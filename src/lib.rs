@@ -117,6 +117,7 @@ pub mod instructions;
 pub mod hands;
 // Top: composition.
 pub mod agent;
+pub mod batch;
 pub mod replay;
 pub mod rerun;
 pub mod import;

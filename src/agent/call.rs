@@ -99,16 +99,15 @@ impl Agent {
         let side_by_side = usize::try_from(limit).unwrap_or(usize::MAX);
         let outcomes: Vec<Option<(Outcome, u64)>> = {
             let recorder = &*recorder;
-            stream::iter(reading)
-                .map(|ready| async {
-                    let done = cancel
-                        .run_until_cancelled(self.perform(recorder, ready))
-                        .await;
-                    done.map(|outcome| (outcome, watch.ms()))
-                })
-                .buffered(side_by_side)
-                .collect()
-                .await
+            let calls = reading.iter().map(|ready| async {
+                let done = cancel
+                    .run_until_cancelled(self.perform(recorder, ready))
+                    .await;
+                done.map(|outcome| (outcome, watch.ms()))
+            });
+            // No closure over a call is held while it runs: whoever did could not be sent elsewhere.
+            let calls: Vec<_> = calls.collect();
+            stream::iter(calls).buffered(side_by_side).collect().await
         };
         for (ready, outcome) in reading.iter().zip(outcomes) {
             // A cancelled reading is answered with the other open calls when the run ends.

@@ -15,13 +15,13 @@ mod call;
 mod check;
 mod compact;
 mod hook;
+mod listeners;
 mod lost;
 mod task;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use futures::channel::mpsc;
 use futures::{Stream, future};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -29,6 +29,7 @@ use tracing::Instrument as _;
 pub use by_hand::ByHandError;
 pub use task::Task;
 
+use crate::agent::listeners::Listeners;
 use crate::compaction::notice::Notice;
 use crate::compaction::{Plan, micro};
 use crate::hands::Hands;
@@ -47,14 +48,21 @@ use crate::words;
 /// How many items may wait for a listener before pieces of replies are dropped.
 pub const UNREAD: usize = 4096;
 
-/// A model, its tools, and the settings they run under. Cheap to share between runs.
-#[derive(Debug)]
+/// A model, its tools, and the settings they run under. Cheap to share between runs, and to clone:
+/// settings, tools, models and hands are shared then.
+///
+/// A clone has no listeners yet, so that one for each run tells what happens in that run alone; and it
+/// may be given [hands](Self::with_hands) of its own, to work in a workspace of its own. [`Batch`] runs
+/// many at once.
+///
+/// [`Batch`]: crate::batch::Batch
+#[derive(Clone, Debug)]
 pub struct Agent {
-    setup: Setup,
+    setup: Arc<Setup>,
     models: Models,
-    toolbox: Toolbox,
+    toolbox: Arc<Toolbox>,
     hands: Option<Arc<Hands>>,
-    listeners: Mutex<Vec<mpsc::UnboundedSender<Progress>>>,
+    listeners: Listeners,
 }
 
 /// Who answers in each role.
@@ -144,11 +152,11 @@ impl Agent {
             fallback: None,
         };
         Self {
-            setup,
+            setup: Arc::new(setup),
             models,
-            toolbox,
+            toolbox: Arc::new(toolbox),
             hands: None,
-            listeners: Mutex::default(),
+            listeners: Listeners::default(),
         }
     }
 
@@ -192,12 +200,7 @@ impl Agent {
     /// A listener that leaves more than [`UNREAD`] items lying misses pieces of replies until it
     /// has caught up, but never an entry: that of a response holds the text whole.
     pub fn events(&self) -> impl Stream<Item = Progress> + Send + use<> {
-        let (sender, receiver) = mpsc::unbounded();
-        self.listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(sender);
-        receiver
+        self.listeners.add()
     }
 
     /// Runs until the model is done or something ends the run: begins it with a task, or takes it
@@ -308,22 +311,9 @@ impl Agent {
         Ok(id)
     }
 
-    /// Tells the listeners, and forgets those that are gone.
+    /// Tells the listeners.
     fn tell(&self, progress: impl Fn() -> Progress) {
-        let mut listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|listener| {
-            let progress = progress();
-            // Entries are kept anyway; pieces would grow without bound.
-            let is_missed = matches!(progress, Progress::Delta { .. }) && listener.len() >= UNREAD;
-            if is_missed {
-                !listener.is_closed()
-            } else {
-                listener.unbounded_send(progress).is_ok()
-            }
-        });
+        self.listeners.tell(progress);
     }
 }
 

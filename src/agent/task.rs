@@ -55,7 +55,7 @@ impl Agent {
         if task.is_none() && (first || finished) {
             return Err(AgentError::NoTask);
         }
-        let mut setup = self.setup.clone();
+        let mut setup = Setup::clone(&self.setup);
         let main = &mut setup.wire.models.main;
         // What a refusal taught about the window outlives the run's end, for the same model.
         let same = view
