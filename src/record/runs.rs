@@ -378,6 +378,7 @@ mod tests {
                 name: None,
                 parent: None,
                 imported: None,
+                batch: None,
             };
             let storage = FileStorage::create(dir.path(), run.run, Durability::None).unwrap();
             Recorder::create(Box::new(storage), Clock::fixed(At(0)), run).unwrap();

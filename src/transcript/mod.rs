@@ -21,7 +21,7 @@ pub use event::{
     Reason, Request, Retract, Speaker, Started, Torn, Totals, Unknown, User,
 };
 pub use purpose::{Combine, Purpose, Source, Summarize};
-pub use run::{Import, Parent, Run};
+pub use run::{BatchTask, Import, Parent, Run};
 pub use work::Work;
 
 use crate::id::EntryId;

@@ -26,6 +26,9 @@ pub struct Run {
     /// The file of another agent that it was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Import>,
+    /// The task of a batch that it works on; absent: it was begun by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchTask>,
 }
 
 impl Run {
@@ -39,8 +42,28 @@ impl Run {
             name: None,
             parent: None,
             imported: None,
+            batch: None,
         }
     }
+}
+
+/// Which task of a batch a run works on. Where the line stands in its file says nothing: lines may
+/// be added before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchTask {
+    /// The file of tasks, by its full path.
+    pub file: String,
+    /// The name that a person gave the batch; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// SHA-256 of the line, without white space around it.
+    pub sha256: Digest,
+    /// How many lines before it are the same; absent: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub before: u64,
+    /// The task's id, as the line says; absent: it gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// Where an imported run comes from.

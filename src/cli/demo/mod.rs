@@ -188,6 +188,7 @@ impl Stage {
             name: Some(format!("demo {}", self.seed)),
             parent: None,
             imported: None,
+            batch: None,
         };
         Recorder::create(Box::new(storage), self.clock.clone(), first)
             .map_err(|error| Failure::new(Exit::Transcript, error))

@@ -54,6 +54,7 @@ async fn played(seed: u64) -> Outcome {
         name: None,
         parent: None,
         imported: None,
+        batch: None,
     };
     let storage = Box::new(MemoryStorage::default());
     let mut recorder = Recorder::create(storage, clock.clone(), run).unwrap();

@@ -87,6 +87,7 @@ async fn probe(
         name: None,
         parent: None,
         imported: None,
+        batch: None,
     };
     let mut recorder = Recorder::create(Box::new(MemoryStorage::default()), clock, run)?;
     let cancel = CancellationToken::new();

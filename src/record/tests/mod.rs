@@ -20,6 +20,7 @@ fn run() -> Run {
         name: None,
         parent: None,
         imported: None,
+        batch: None,
     }
 }
 

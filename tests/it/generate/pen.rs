@@ -41,6 +41,7 @@ impl Pen {
             name: None,
             parent: None,
             imported: None,
+            batch: None,
         }));
         self.draft.push(Event::Setup(Box::new(setup(settings))));
         self.draft.user(Speaker::Task, "Räum auf, \"bitte\".\n");
