@@ -62,6 +62,7 @@ fn begin() -> Result<(), Failure> {
 fn dispatch(cli: &Cli, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => cli::run::run(args, process, term),
+        Command::Batch(args) => cli::batch::batch(args, process, term),
         Command::Demo(args) => cli::demo::run(args, process, &program(), term),
         Command::List(args) => cli::list::list(args, process, term),
         Command::Show(args) => cli::show::show(args, process, term),

@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use undertext::config;
 use undertext::id::{Digest, RunId};
+
+use crate::cli::Process;
+use crate::cli::exit::Failure;
 
 /// The lock, for as long as this is alive.
 #[derive(Debug)]
@@ -22,6 +26,39 @@ pub(crate) struct WorkspaceLock {
     own: Option<(PathBuf, Locked)>,
     /// Locked as well, and not written into.
     _shared: Vec<Locked>,
+}
+
+/// The lock on a batch, for as long as this is alive: one process at a time works on its lines.
+#[derive(Debug)]
+pub(crate) struct BatchLock {
+    _file: Option<Locked>,
+}
+
+impl BatchLock {
+    /// Locks the batch of this file and name. Where locks cannot be had there is none.
+    pub(crate) fn take(file: &str, name: Option<&str>, process: &Process) -> Result<Self, Failure> {
+        let Some(state) = config::state_dir(&process.environment) else {
+            return Ok(Self { _file: None });
+        };
+        let directory = state.join("locks");
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory);
+        let which = [file, name.unwrap_or_default()].join("\0");
+        let path = directory.join(format!("{}.batch", Digest::of(which.as_bytes()).hex()));
+        match made.and_then(|()| locked(&path, Hold::Alone)) {
+            Ok(Ok(file)) => Ok(Self { _file: Some(file) }),
+            Ok(Err(_)) => Err(Failure::usage(format!(
+                "another `undertext batch` works on {file}; wait until it ends, or give --name to begin \
+                 its tasks anew"
+            ))),
+            Err(error) => {
+                tracing::warn!(%error, "the batch is not locked");
+                Ok(Self { _file: None })
+            }
+        }
+    }
 }
 
 /// A file that is unlocked when this ends. To close it is not enough: a process that is just being

@@ -35,6 +35,7 @@ mod report;
 mod ending;
 pub(crate) mod run;
 mod run_args;
+pub(crate) mod batch;
 pub(crate) mod demo;
 pub(crate) mod list;
 pub(crate) mod show;
@@ -72,6 +73,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use undertext::config::{Environment, Given, Sections, Sources};
 
+use crate::cli::batch::BatchArgs;
 use crate::cli::compact::CompactArgs;
 use crate::cli::completions::CompletionsArgs;
 use crate::cli::config::ConfigArgs;
@@ -110,6 +112,7 @@ Usage: undertext COMMAND [OPTIONS]
 
 Do:
   run          Give a task to a model and let it work until it is done
+  batch        Give many tasks to a model, some at once, a run for each
   demo         Watch a full run without key or network
 
 Look:
@@ -153,6 +156,8 @@ RUN is the id that `list` shows or a part of it, a path to a transcript, or
 pub(crate) enum Command {
     /// Give a task to a model and let it work until it is done
     Run(Box<RunArgs>),
+    /// Give many tasks to a model, some at once, a run for each
+    Batch(Box<BatchArgs>),
     /// Watch a full run without key or network
     Demo(DemoArgs),
     /// List the runs

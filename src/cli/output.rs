@@ -15,7 +15,8 @@ use undertext::transcript::{Entry, Reason, Totals};
 use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::rerun::Rerun;
 use crate::cli::{
-    compacted, config, doctor, fork, import, lab, list, page, replay, rm, serve, show, tools, why,
+    batch, compacted, config, doctor, fork, import, lab, list, page, replay, rm, serve, show,
+    tools, why,
 };
 
 /// What `run --json` writes beside the transcript's own entries.
@@ -90,6 +91,7 @@ fn contract(settings: SchemaSettings) -> Value {
     let mut generator = settings.into_generator();
     let commands = [
         ("run", run(&mut generator)),
+        ("batch", generator.subschema_for::<batch::Outcome>()),
         ("list", generator.subschema_for::<list::Glance>()),
         ("show", generator.subschema_for::<show::Overview>()),
         ("print", print(&mut generator)),
@@ -117,8 +119,9 @@ fn contract(settings: SchemaSettings) -> Value {
         ("tools", generator.subschema_for::<tools::Offered<'_>>()),
         ("rm", generator.subschema_for::<rm::Deleted>()),
     ];
-    // What hooks read and print is in the schema, though no command writes it.
+    // What hooks read and print, and a line of tasks, is in the schema, though no command writes it.
     let hooks = [
+        ("batch-task", generator.subschema_for::<batch::TaskLine>()),
         ("hook-before", generator.subschema_for::<Question>()),
         ("hook-answer", generator.subschema_for::<Answer>()),
         ("hook-after", generator.subschema_for::<hooks::Told<'_>>()),

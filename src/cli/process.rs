@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
+use rustix::process::{Resource, Signal, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use undertext::config::Environment;
@@ -14,6 +14,10 @@ use undertext::secret::{Known, Masks};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::LAST;
 use crate::cli::term::{Term, Terminals};
+
+/// The files that many runs at once have open together, and each of them.
+const FILES: u64 = 256;
+const FILES_OF_RUN: u64 = 16;
 
 /// What a command may know of the process it runs in.
 #[derive(Debug)]
@@ -40,6 +44,18 @@ impl Process {
                 .collect(),
             directory: std::env::current_dir(),
             typed: std::env::args_os().skip(1).map(text).collect(),
+        }
+    }
+
+    /// The same, to be sent elsewhere.
+    pub(crate) fn copy(&self) -> Self {
+        Self {
+            environment: self.environment.clone(),
+            directory: match &self.directory {
+                Ok(directory) => Ok(directory.clone()),
+                Err(error) => Err(error.kind().into()),
+            },
+            typed: self.typed.clone(),
         }
     }
 
@@ -97,6 +113,18 @@ impl Process {
     pub(crate) fn known(&self) -> Known {
         let variables = self.environment.iter();
         Known::of_variables(variables.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+}
+
+/// Raises the limit of open files, as far as may be, to what so many runs at once take.
+pub(crate) fn want_files(runs: usize) {
+    let wanted = FILES + FILES_OF_RUN * runs as u64;
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    if limit.current.is_some_and(|now| now < wanted.min(most)) {
+        limit.current = Some(wanted.min(most));
+        // Runs that find no room say so.
+        setrlimit(Resource::Nofile, limit).ok();
     }
 }
 

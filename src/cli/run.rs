@@ -19,7 +19,7 @@ use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
-use undertext::transcript::{Event, FORMAT, Note, Reason, Run};
+use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
 use crate::cli::confined::{self, Site};
@@ -66,8 +66,9 @@ async fn go(
     };
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
-    let before = taken_up.as_ref();
-    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, process).await?;
+    let before = taken_up.as_ref().and_then(|it| it.view().setup());
+    let by = (client(&start)?, process);
+    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
     let root = told::wanted(&start.settings, false, &workspace, process).root;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
@@ -91,7 +92,7 @@ async fn go(
             let first = opening_notes(recorder.view());
             (recorder, first)
         }
-        None => (create(&start, &workspace, run, args.name.as_deref())?, 0),
+        None => (create(&start, first(args, run, &workspace))?, 0),
     };
     recorder.keep_out(start.known.clone());
     if let Some(lock) = &mut lock {
@@ -152,26 +153,7 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
         (None, true, Some(workspace)) => find::newest(&start.transcripts, workspace, process)?,
         (None, _, _) => return Ok(None),
     };
-    let storage = FileStorage::open(&path, start.settings.transcripts.sync)?;
-    let on_damage = if args.accept_damage {
-        OnDamage::Accept
-    } else {
-        OnDamage::Refuse
-    };
-    let recorder = Recorder::open(Box::new(storage), Clock::System, on_damage);
-    let recorder = recorder.map_err(|error| {
-        if matches!(error, RecordError::Damaged { .. }) {
-            let begins = runs::read(&path).is_ok_and(|loaded| loaded.run().is_some());
-            let advice = if begins {
-                "--accept-damage goes on with what is left"
-            } else {
-                "without its first entry it cannot be taken up; print shows what is left"
-            };
-            let text = format!("{error}; {advice}");
-            return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
-        }
-        error.into()
-    })?;
+    let recorder = opened(&path, args, start)?;
     let view = recorder.view();
     let finished = view.ledger().ended == Some(Reason::Finished);
     if start.task.is_none() && (finished || view.working().task.is_none()) {
@@ -187,6 +169,30 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
         )));
     }
     Ok(Some(recorder))
+}
+
+/// The run at this path, to be gone on with.
+pub(super) fn opened(path: &Path, args: &RunArgs, start: &Start) -> Result<Recorder, Failure> {
+    let storage = FileStorage::open(path, start.settings.transcripts.sync)?;
+    let on_damage = if args.accept_damage {
+        OnDamage::Accept
+    } else {
+        OnDamage::Refuse
+    };
+    let recorder = Recorder::open(Box::new(storage), Clock::System, on_damage);
+    recorder.map_err(|error| {
+        if matches!(error, RecordError::Damaged { .. }) {
+            let begins = runs::read(path).is_ok_and(|loaded| loaded.run().is_some());
+            let advice = if begins {
+                "--accept-damage goes on with what is left"
+            } else {
+                "without its first entry it cannot be taken up; print shows what is left"
+            };
+            let text = format!("{error}; {advice}");
+            return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
+        }
+        error.into()
+    })
 }
 
 /// What is compacted before the run goes on, if anything is; says why not, if nothing is worth it.
@@ -211,7 +217,7 @@ fn compaction(
 }
 
 /// The lock on the workspace. Where locks cannot be had, the run goes on without one and says so.
-fn lock(
+pub(super) fn lock(
     args: &RunArgs,
     workspace: &Path,
     process: &Process,
@@ -241,7 +247,7 @@ fn lock(
 }
 
 /// The workspace in which a run began.
-fn began_in(view: &View) -> PathBuf {
+pub(super) fn began_in(view: &View) -> PathBuf {
     let first = view.transcript().entries().first();
     match first.map(|entry| &entry.event) {
         Some(Event::Run(run)) => PathBuf::from(&run.workspace),
@@ -261,37 +267,34 @@ fn opening_notes(view: &View) -> usize {
     entries.len() - notes.count()
 }
 
+/// The first entry of a run.
+pub(super) fn first(args: &RunArgs, run: RunId, workspace: &Path) -> Run {
+    Run {
+        name: args.name.clone(),
+        ..Run::new(run, workspace.to_string_lossy())
+    }
+}
+
 /// Begins a transcript.
-fn create(
-    start: &Start,
-    workspace: &Path,
-    run: RunId,
-    name: Option<&str>,
-) -> Result<Recorder, Failure> {
-    let clock = Clock::System;
-    let run = Run {
-        format: FORMAT,
-        run,
-        workspace: workspace.to_string_lossy().into_owned(),
-        generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
-        name: name.map(|name| start.known.replace(name).into_owned()),
-        parent: None,
-        imported: None,
+pub(super) fn create(start: &Start, first: Run) -> Result<Recorder, Failure> {
+    let hidden = |text: String| start.known.replace(&text).into_owned();
+    let first = Run {
+        name: first.name.map(hidden),
+        ..first
     };
     let sync = start.settings.transcripts.sync;
-    let storage = FileStorage::create(&start.transcripts, run.run, sync)?;
-    Ok(Recorder::create(Box::new(storage), clock, run)?)
+    let storage = FileStorage::create(&start.transcripts, first.run, sync)?;
+    Ok(Recorder::create(Box::new(storage), Clock::System, first)?)
 }
 
 /// The agent, and what a person should know of it.
-async fn agent(
+pub(super) async fn agent(
     args: &RunArgs,
     start: &Start,
     (workspace, run): (&Path, RunId),
-    taken_up: Option<&Recorder>,
-    process: &Process,
+    before: Option<&Setup>,
+    (client, process): (Client, &Process),
 ) -> Result<(Agent, Vec<String>), Failure> {
-    let before = taken_up.and_then(|recorder| recorder.view().setup());
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let files = toolbox::own(&process.environment)?;
     let skills = args.choice.wants_skills(&start.settings);
@@ -312,7 +315,6 @@ async fn agent(
         let kept = before.and_then(|before| before.policy.output.as_ref());
         setup.policy.output = kept.cloned();
     }
-    let client = client(start)?;
     let tools = Tools::of(&start.settings, files, told.skills);
     let mut remarks = vec![sandboxed];
     remarks.extend(tools.remarks(&start.settings));

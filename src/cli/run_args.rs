@@ -151,19 +151,19 @@ fn rounds(text: &str) -> Result<NonZeroU32, &'static str> {
         .map_err(|_| "--max-rounds takes a number from 1")
 }
 
-fn tokens(text: &str) -> Result<NonZeroU64, &'static str> {
+pub(super) fn tokens(text: &str) -> Result<NonZeroU64, &'static str> {
     text.parse()
         .map_err(|_| "--max-tokens takes a number from 1")
 }
 
-fn cost(text: &str) -> Result<Usd, &'static str> {
+pub(super) fn cost(text: &str) -> Result<Usd, &'static str> {
     let dollars = text.parse().ok().filter(|dollars: &f64| *dollars > 0.0);
     dollars
         .and_then(|dollars| Usd::from_dollars(dollars).ok())
         .ok_or("--max-cost takes a sum in US dollars above 0, such as 2.50")
 }
 
-fn network(text: &str) -> Result<NetworkChoice, String> {
+pub(super) fn network(text: &str) -> Result<NetworkChoice, String> {
     let network = match text.trim() {
         "" => return Err("name hosts, or say `open` or `none`".to_owned()),
         "none" => Network::None,
@@ -177,7 +177,7 @@ fn network(text: &str) -> Result<NetworkChoice, String> {
     Ok(NetworkChoice(network))
 }
 
-fn check(text: &str) -> Result<String, &'static str> {
+pub(super) fn check(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         return Err("--check takes a command");
     }

@@ -159,6 +159,16 @@ impl Term {
         self.masks = self.masks.and_known(known);
     }
 
+    /// Goes behind these masks from now on.
+    pub(crate) fn wear(&mut self, masks: &Masks) {
+        self.masks.clone_from(masks);
+    }
+
+    /// A line of JSON as [`print_json`](Self::print_json) writes it.
+    pub(crate) fn json(&self, json: &str) -> String {
+        visible_json(&self.masks.json(json)).into_owned()
+    }
+
     /// A file to write to, behind the same masks.
     pub(crate) fn paper(&self, to: Box<dyn Write + Send>) -> Self {
         let paper = Self::new(to, Box::new(io::sink()), Terminals::default());

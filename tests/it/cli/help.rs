@@ -2,9 +2,10 @@
 
 use crate::cli::{Place, ended};
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["run"],
+    &["batch"],
     &["demo"],
     &["list"],
     &["show"],

@@ -10,6 +10,7 @@ mod help;
 mod refused;
 mod ends;
 mod check;
+mod batch;
 mod answer;
 mod demo;
 mod compact;
@@ -93,7 +94,7 @@ impl Place {
         // What the sandbox does is looked at by itself.
         if matches!(
             line.first(),
-            Some(&("run" | "replay" | "compact" | "doctor"))
+            Some(&("run" | "batch" | "replay" | "compact" | "doctor"))
         ) {
             command.env("UNDERTEXT_SANDBOX__MODE", "off");
         }

@@ -55,6 +55,12 @@ fn whatever_a_command_writes_fits_its_schema() {
     hold("run", &place.ask(&provider, &["--json", "look"]).out);
     let again = place.ask(&provider, &["--continue", "--json", "again"]);
     hold("run", &again.out);
+    let tasks = "{\"task\":\"look\",\"schema\":{\"type\":7}}\n{\"task\":\"look\"}";
+    std::fs::create_dir(place.path("home/other")).unwrap();
+    std::fs::write(place.path("home/w/tasks.jsonl"), tasks).unwrap();
+    published.hold("batch-task", tasks);
+    let batch = ["batch", "-m", "offline", "-C", "../other", "tasks.jsonl"];
+    hold("batch", &place.run(&batch).out);
     hold("list", &place.run(&["list", "--json"]).out);
     hold("show", &place.run(&["show", "--json"]).out);
     for view in ["raw", "compacted", "both"] {

@@ -125,3 +125,22 @@ fn a_narrow_terminal_breaks_no_word() {
     let row = ago.replace(text.lines().next().unwrap(), "  AGO  ");
     insta::assert_snapshot!(row.trim_end(), @"00000001  AGO  15 rounds  finished     demo 1");
 }
+
+#[test]
+fn a_batch_has_one_live_line() {
+    let place = Place::new();
+    let provider = Provider::new([says("Done.")]);
+    std::fs::write(place.path("home/w/tasks.jsonl"), r#"{"task":"a"}"#).unwrap();
+    let line = [
+        "batch",
+        "-m",
+        "m",
+        "--base-url",
+        &provider.url,
+        "tasks.jsonl",
+    ];
+    let (code, shown) = on_terminal(place.command(&line), 100);
+    assert_eq!(code, Some(0), "{shown}");
+    let expected = Regex::new("\r1 running · 0 finished · [0-9,]+ tokens · [0-9.a-z ]+\x1b\\[K");
+    assert!(expected.unwrap().is_match(&shown), "{shown}");
+}
