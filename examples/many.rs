@@ -1,5 +1,8 @@
 //! Many runs at once in one process: an agent is shared, each run has a recorder of its own.
 //!
+//! A hundred tasks, of which sixteen go on at once; the next is made when there is room for it. When
+//! enough is spent, those under way are ended, resumable, and no more begin.
+//!
 //! ```sh
 //! cargo run --example many
 //! ```
@@ -7,17 +10,24 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]
 
 use std::error::Error;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use futures::future::try_join_all;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, AgentError, Task};
+use undertext::batch;
 use undertext::model::{Ask, Delta, Model, Reply};
 use undertext::record::{Clock, MemoryStorage, RecordError, Recorder};
 use undertext::setup::{self, Setup};
 use undertext::tools::{Recall, Toolbox};
 use undertext::transcript::{Run, Totals};
+
+/// How many runs go on at once.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+
+/// The rounds after which no more is begun.
+const ENOUGH: u64 = 1000;
 
 /// A model that looks something up ten times before it is content.
 #[derive(Debug)]
@@ -35,13 +45,11 @@ impl Model for Curious {
 }
 
 /// One run, from its task to its end. What it used is told.
-async fn run(agent: &Agent, number: u32) -> Result<Totals, AgentError> {
+async fn run(agent: Agent, number: u32, cancel: CancellationToken) -> Result<Totals, AgentError> {
     let mut recorder = recorder()?;
     let task = Task::new(format!(
         "Find out which number you are. (You are number {number}.)"
     ));
-    // A token for each: one run can be cancelled and the others go on.
-    let cancel = CancellationToken::new();
     agent.run(&mut recorder, Some(task), &cancel).await?;
     Ok(recorder.view().ledger().whole)
 }
@@ -53,15 +61,22 @@ fn recorder() -> Result<Recorder, RecordError> {
     Recorder::create(Box::new(MemoryStorage::default()), clock, run)
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let setup = Setup::new(setup::Model::named("curious"), "Be curious.");
     let agent = Agent::new(setup, Arc::new(Curious), Toolbox::new().with(Recall));
-    let all = try_join_all((1..=100).map(|number| run(&agent, number))).await?;
-    let (rounds, calls) = all.iter().fold((0, 0), |(rounds, calls), totals| {
-        (rounds + totals.rounds, calls + totals.calls)
-    });
-    println!("{} runs, {rounds} rounds, {calls} calls", all.len());
+    let cancel = CancellationToken::new();
+    let work = |number, cancel| run(agent.clone(), number, cancel);
+    let mut runs = Box::pin(batch::each(1..=100, AT_ONCE, cancel.clone(), work));
+    let (mut ended, mut rounds, mut calls) = (0, 0, 0);
+    while let Some(totals) = runs.next().await {
+        let totals = totals??;
+        (ended, rounds, calls) = (ended + 1, rounds + totals.rounds, calls + totals.calls);
+        if rounds >= ENOUGH {
+            cancel.cancel();
+        }
+    }
+    println!("{ended} runs, {rounds} rounds, {calls} calls");
     Ok(())
 }
 

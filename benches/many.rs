@@ -1,0 +1,258 @@
+//! A thousand runs at once in one process: what they take of memory, and their rounds a second beside
+//! those of one run alone.
+//!
+//! A server that answers from a script works on the loopback interface in a process of its own; each
+//! row is measured in another. Transcripts stand in files and are not synced, and the one tool is
+//! answered in the process, so that what is measured is the agent, the client and the record.
+//!
+//! ```sh
+//! cargo bench --bench many              # 1,000 runs of 50 rounds
+//! cargo bench --bench many -- 200 20    # 200 runs of 20 rounds
+//! ```
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark stops at what it did not expect, prints what it found, measures the machine's \
+              time, and starts itself again"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::num::NonZeroUsize;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use undertext::agent::{Agent, Task};
+use undertext::batch;
+use undertext::model::{Client, Endpoint, Timeouts};
+use undertext::record::{Clock, Durability, FileStorage, Recorder};
+use undertext::setup::{Model, Setup};
+use undertext::tools::{Outcome, Toolbox, typed};
+use undertext::transcript::{Reason, Run};
+
+/// The length of each result, in characters.
+const CHARS: usize = 1000;
+
+/// The end of a request, in which the newest result stands, in bytes.
+const TAIL: usize = 2 * CHARS;
+
+/// How long one run alone is measured at least, in rounds: short runs would be over too soon.
+const ALONE: u32 = 2000;
+
+/// What stands before the number of a step.
+const STEP: &str = "step ";
+
+/// The arguments of the tool.
+#[derive(Deserialize, JsonSchema)]
+struct Step {
+    /// Which step is taken.
+    number: u32,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", rounds] => runtime().block_on(serve(rounds.parse().unwrap())),
+        ["work", runs, times, rounds, url] => {
+            let [times, rounds] = [times, rounds].map(|it| it.parse().unwrap());
+            work(runs.parse().unwrap(), times, rounds, url);
+        }
+        // Cargo says `--bench` as well.
+        [] | ["--bench"] => compare(1000, 50),
+        [runs, rounds, ..] => compare(runs.parse().unwrap(), rounds.parse().unwrap()),
+        [_] => println!("cargo bench --bench many -- RUNS ROUNDS"),
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// Prints one row for one run at a time, and one for all at once.
+fn compare(runs: u32, rounds: u32) {
+    let mut server = again(&["serve", &rounds.to_string()]);
+    let mut url = String::new();
+    let mut said = BufReader::new(server.stdout.take().unwrap());
+    said.read_line(&mut url).unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    println!("{cores} cores, {rounds} rounds a run, results of {CHARS} characters");
+    let row = |at_once: u32, all: u32| -> f64 {
+        let [at_once, all, rounds] = [at_once, all, rounds].map(|it| it.to_string());
+        let worker = again(&["work", &at_once, &all, &rounds, url.trim()]);
+        let output = worker.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        print!("{text}");
+        let rate = text.split_whitespace().rev().nth(1).unwrap();
+        rate.parse().unwrap()
+    };
+    let alone = row(1, ALONE.div_ceil(rounds));
+    let many = row(runs, runs);
+    let cores = u32::try_from(cores).unwrap();
+    println!(
+        "{runs} at once make {:.2} of one run's rounds a second times cores",
+        many / alone / f64::from(cores)
+    );
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+/// This program in another process.
+fn again(words: &[&str]) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(words).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Makes so many runs, so many of them at once, and prints what that took.
+fn work(at_once: usize, all: u32, rounds: u32, url: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let step = typed("Step", "Takes a step.", |step: Step| async move {
+        let text = "x".repeat(CHARS);
+        Outcome::ok(format!("{text}\n{STEP}{} is taken", step.number))
+    });
+    let endpoint = Endpoint {
+        base_url: url.to_owned(),
+        api_key: None,
+        headers: Vec::new(),
+    };
+    let client = Client::new(endpoint, Timeouts::default()).unwrap();
+    let setup = Setup::new(Model::named("scripted"), "You take steps.".repeat(100));
+    let agent = Agent::new(setup, Arc::new(client), Toolbox::builtin().with(step));
+    let path = directory.path().to_owned();
+    let run = |_, cancel: CancellationToken| {
+        let (agent, path) = (agent.clone(), path.clone());
+        async move {
+            let clock = Clock::System;
+            let run = Run::new(clock.new_run(), "/w");
+            let storage = FileStorage::create(&path, run.run, Durability::None).unwrap();
+            let mut recorder = Recorder::create(Box::new(storage), clock, run).unwrap();
+            let task = Some(Task::new("Take all steps."));
+            let finished = agent.run(&mut recorder, task, &cancel).await.unwrap();
+            assert_eq!(finished.reason, Reason::Finished);
+            assert_eq!(recorder.view().ledger().whole.rounds, u64::from(rounds));
+        }
+    };
+    let begun = Instant::now();
+    let jobs = NonZeroUsize::new(at_once).unwrap();
+    runtime().block_on(async {
+        let runs = batch::each(0..all, jobs, CancellationToken::new(), run);
+        assert!(runs.all(|run| std::future::ready(run.is_ok())).await);
+    });
+    let took = begun.elapsed();
+    let rate = f64::from(all * rounds) / took.as_secs_f64();
+    println!(
+        "{at_once:>6} at once, {all} in all: {:>5} MiB at most, {:.1} s of CPU, {took:.1?}: {rate:.0} rounds/s",
+        peak() >> 10,
+        cpu().as_secs_f64()
+    );
+}
+
+/// The most memory that this process had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.unwrap().split_whitespace().next();
+    number.unwrap().parse().unwrap()
+}
+
+/// The time that this process computed.
+fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap(),
+        u32::try_from(time.tv_nsec).unwrap(),
+    )
+}
+
+/// Answers every request by the number of the step that stands last in it.
+async fn serve(rounds: u32) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("http://{}/v1", listener.local_addr().unwrap());
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        // Who asked may be gone.
+        drop(tokio::spawn(
+            async move { answer(stream, rounds).await.ok() },
+        ));
+    }
+}
+
+async fn answer(stream: TcpStream, rounds: u32) -> std::io::Result<()> {
+    let mut stream = tokio::io::BufReader::with_capacity(64 << 10, stream);
+    loop {
+        let mut left = 0;
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            if let Some(length) = line.to_lowercase().strip_prefix("content-length:") {
+                left = length.trim().parse().unwrap();
+            }
+        }
+        while left > TAIL {
+            let some = stream.fill_buf().await?.len().min(left - TAIL);
+            stream.consume(some);
+            left -= some;
+        }
+        let mut tail = vec![0; left];
+        stream.read_exact(&mut tail).await?;
+        let tail = String::from_utf8_lossy(&tail);
+        let done = tail.rsplit_once(STEP).map_or(0, |(_, behind)| {
+            let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
+            digits.unwrap().parse().unwrap_or(0)
+        });
+        let events = events(done + 1, rounds);
+        let length = events.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n"
+        );
+        stream.write_all((head + &events).as_bytes()).await?;
+    }
+}
+
+/// The reply that takes a step, or that all are taken.
+fn events(step: u32, rounds: u32) -> String {
+    let (delta, finish) = if step < rounds {
+        let arguments = json!({ "number": step }).to_string();
+        let function = json!({"name": "Step", "arguments": arguments});
+        let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
+        (
+            json!({"role": "assistant", "tool_calls": [call]}),
+            "tool_calls",
+        )
+    } else {
+        (json!({"role": "assistant", "content": "Done."}), "stop")
+    };
+    let chunk = |choices: serde_json::Value, usage: serde_json::Value| {
+        let chunk = json!({"id": "x", "model": "m", "choices": choices, "usage": usage});
+        format!("data: {chunk}\n\n")
+    };
+    let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010});
+    [
+        chunk(
+            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            json!(null),
+        ),
+        chunk(
+            json!([{"index": 0, "delta": {}, "finish_reason": finish}]),
+            json!(null),
+        ),
+        chunk(json!([]), usage),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat()
+}
