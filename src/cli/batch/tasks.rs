@@ -291,7 +291,7 @@ mod tests {
             ),
             (
                 b"{\"task\":\"a\",\"max_time\":\"5\"}",
-                "line 1, column 26: `5` has no unit; write 5s, 5m or 5ms",
+                "line 1, column 27: `5` needs a unit, such as 5s or 5m",
             ),
             (
                 b"{\"task\":\"a\",\"tools\":[\"Read\"],\"no_tools\":[\"Bash\"]}",
