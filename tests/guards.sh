@@ -128,7 +128,7 @@ guard 'what is laid over something is still there' src/hands/fallen.rs \
     'let path = self.walls.breach()?;' 'let path = self.walls.breach().filter(|_| false)?;' \
     --test it confined::fallen
 guard 'known values are recorded nowhere' src/record/mod.rs \
-    'let event = self.known.event(event).ok_or(RecordError::Unknown)?;' '' --test it cli::secrets
+    'let event = self.known.event(event).ok_or(RecordError::Unknown)?;' '' --test it cli::import
 guard 'tools see listed variables only' src/tools/workspace.rs \
     '.filter(|(name, _)| may(name))' '.filter(|(name, _)| may(name) || true)' --lib tools::workspace
 guard 'a link in the place of a directory' src/tools/survey.rs \
