@@ -54,7 +54,7 @@ fn what_cannot_be_meant_is_refused() {
         ours.to_str().unwrap(),
         "task",
     ];
-    let port = ["--sandbox", "workspace", "--network=crates.io:443", "task"];
+    let port = ["--sandbox", "workspace", "--network=crates.io:0", "task"];
     for (more, code, expected) in [
         (
             &asks[..],
