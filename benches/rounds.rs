@@ -107,7 +107,7 @@ fn rounds_of_summaries(view: &View) -> Vec<usize> {
 /// Measures the parts of a round, on a view of 100,000 tokens.
 fn parts(criterion: &mut Criterion) {
     let (_, recorder) = timed::run(110, 1_000_000, false, MemoryStorage::default());
-    let entries = recorder.view().transcript().entries();
+    let entries = recorder.view().transcript().entries().to_vec();
     let is_result = |entry: &Arc<Entry>| matches!(entry.event, Event::Result(_));
     let newest = entries.iter().rposition(is_result).unwrap();
     let before = View::of(entries[..newest].iter().cloned());

@@ -126,7 +126,9 @@ impl Address {
                 Some(span.unwrap_or(Span::new(round.begins(), newest)))
             }
             Self::Turn(turn) => turn_span(view, usize::try_from(turn).ok()?.checked_sub(1)?, last),
-            Self::TurnsBack(places) => turn_span(view, back(view.rounds().turns(), places)?, last),
+            Self::TurnsBack(places) => {
+                turn_span(view, back(view.rounds().turns().len(), places)?, last)
+            }
             Self::Call(call) => {
                 view.tool_call(call)?;
                 let result = view.result_of(call).map(|(entry, _)| entry);
@@ -191,8 +193,8 @@ impl Address {
         match self {
             Self::Round(number) => rounds.number(number),
             Self::RoundsBack(places) => {
-                let place = back(rounds.all(), places)?;
-                rounds.all().get(place).map(AsRef::as_ref)
+                let place = back(rounds.all().len(), places)?;
+                rounds.all().get(place)
             }
             Self::Last => rounds.last(),
             Self::Entry(_)
@@ -215,9 +217,8 @@ fn turn_span(view: &View, place: usize, last: EntryId) -> Option<Span> {
 }
 
 /// The place so many before the last; `None` before the first.
-fn back<T>(all: &[T], places: u32) -> Option<usize> {
-    all.len()
-        .checked_sub(1)?
+fn back(all: usize, places: u32) -> Option<usize> {
+    all.checked_sub(1)?
         .checked_sub(usize::try_from(places).ok()?)
 }
 

@@ -362,9 +362,9 @@ fn ending(recorder: &Recorder, reason: Reason) -> String {
         (None, _) => None,
     };
     let entries = from
-        .map(|from| view.transcript().from(from))
-        .unwrap_or_default();
-    let mut faults = entries.iter().filter_map(|entry| {
+        .into_iter()
+        .flat_map(|from| view.transcript().from(from));
+    let mut faults = entries.filter_map(|entry| {
         if let Event::Fault(fault) = &entry.event {
             Some(fault)
         } else {

@@ -113,7 +113,7 @@ async fn go(
         transcript: location,
     });
     begins.map_err(unread)?;
-    for entry in &recorder.view().transcript().entries()[first..] {
+    for entry in recorder.view().transcript().entries().iter().skip(first) {
         report.entry(entry)?;
     }
 

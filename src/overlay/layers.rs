@@ -49,17 +49,18 @@ pub enum Opinion {
 
 /// The opinions on one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallLayers(Vec<(EntryId, Opinion)>);
+pub struct CallLayers(Box<[(EntryId, Opinion)]>);
 
 impl CallLayers {
     /// Lays an overlay's opinion.
     pub fn lay(&mut self, overlay: EntryId, opinion: Opinion) {
-        self.0.push((overlay, opinion));
+        self.0 = with(&mut self.0, (overlay, opinion));
     }
 
     /// Takes every opinion of an overlay away.
     pub fn retract(&mut self, overlay: EntryId) {
-        self.0.retain(|(laid, _)| *laid != overlay);
+        let laid = std::mem::take(&mut self.0).into_iter();
+        self.0 = laid.filter(|(laid, _)| *laid != overlay).collect();
     }
 
     /// The newest overlay whose `show` stands on the call.
@@ -114,25 +115,35 @@ impl CallLayers {
 /// The overlays that hold one opinion on a content that knows only that one: hidden reasoning, a
 /// hidden attachment, a hidden round, a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cover(Vec<EntryId>);
+pub struct Cover(Box<[EntryId]>);
 
 impl Cover {
     /// Lays an overlay. Laying it twice is laying it once.
     pub fn lay(&mut self, overlay: EntryId) {
         if !self.0.contains(&overlay) {
-            self.0.push(overlay);
+            self.0 = with(&mut self.0, overlay);
         }
     }
 
     /// Takes an overlay away.
     pub fn retract(&mut self, overlay: EntryId) {
-        self.0.retain(|laid| *laid != overlay);
+        let laid = std::mem::take(&mut self.0).into_iter();
+        self.0 = laid.filter(|laid| *laid != overlay).collect();
     }
 
     /// The newest overlay that stands: the one whose opinion wins.
     pub fn newest(&self) -> Option<EntryId> {
         self.0.iter().copied().max()
     }
+}
+
+/// What is in a list and one more, in no more room than that takes: a long run has a list for each of
+/// its calls, and hardly any is longer than one.
+fn with<T>(list: &mut Box<[T]>, item: T) -> Box<[T]> {
+    let mut list = std::mem::take(list).into_vec();
+    list.reserve_exact(1);
+    list.push(item);
+    list.into_boxed_slice()
 }
 
 #[cfg(test)]

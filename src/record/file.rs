@@ -10,6 +10,7 @@ use std::os::unix::fs::{
     PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
@@ -17,7 +18,9 @@ use crate::id::{Digest, RunId};
 use crate::record::blobs::Blobs;
 use crate::record::directory::{parent, sync_directory};
 use crate::record::lock::{self, LockError};
+use crate::record::shelf::Bytes;
 use crate::record::storage::{Durability, Storage};
+use crate::transcript::shelf::Shelf;
 
 /// A transcript cannot be opened for writing.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +84,7 @@ enum Stranger {
 #[derive(Debug)]
 pub struct FileStorage {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     length: u64,
     durability: Durability,
     /// Directories in which something was created since they were last synced.
@@ -200,7 +203,7 @@ impl FileStorage {
         Ok(Self {
             blobs: Blobs::beside(&path),
             path,
-            file,
+            file: Arc::new(file),
             length: found.len(),
             durability,
             unsynced,
@@ -226,7 +229,7 @@ impl Storage for FileStorage {
             let (left, found) = (self.length, found.len());
             return Err(io::Error::other(Stranger::Length { left, found }));
         }
-        write_once(&mut self.file, bytes)?;
+        write_once(&mut &*self.file, bytes)?;
         self.length += bytes.len() as u64;
         Ok(())
     }
@@ -251,6 +254,12 @@ impl Storage for FileStorage {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.length)
+    }
+
+    fn shelf(&self) -> Option<Box<dyn Shelf>> {
+        let file = Arc::clone(&self.file);
+        let read = move |offset, bytes: &mut [u8]| file.read_exact_at(bytes, offset);
+        Some(Box::new(Bytes::new(read)))
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {

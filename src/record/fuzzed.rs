@@ -193,14 +193,14 @@ fn gone_on(mut recorder: Recorder, storage: &MemoryStorage, bytes: &[u8], refuse
     if recorder.record(said).is_err() {
         return;
     }
-    let entries = format!("{:?}", recorder.view().transcript().entries());
+    let entries = format!("{:?}", recorder.view().transcript().entries().to_vec());
     assert!(storage.bytes().starts_with(bytes));
     for damage in [OnDamage::Refuse, OnDamage::Accept] {
         let again = Recorder::open(Box::new(storage.clone()), Clock::fixed(At(0)), damage);
         match (again, refused) {
             (Ok(again), _) if damage == OnDamage::Accept || refused.is_none() => {
                 assert_eq!(
-                    format!("{:?}", again.view().transcript().entries()),
+                    format!("{:?}", again.view().transcript().entries().to_vec()),
                     entries
                 );
             }

@@ -7,6 +7,7 @@ use std::io::{self, BufRead};
 use crate::id::Digest;
 use crate::record::{RecordError, Storage, ahead};
 use crate::transcript::jsonl::{self, Damage, Item, Reader};
+use crate::transcript::shelf::Line;
 use crate::transcript::{Entry, Torn};
 
 /// Writes entries at the end of a storage.
@@ -46,7 +47,7 @@ impl Journal {
     /// Reads every entry and gets ready to write behind the last one. Nothing is written yet.
     pub(super) fn open(
         storage: Box<dyn Storage>,
-        take: impl FnMut(Entry),
+        take: impl FnMut(Entry, Line),
     ) -> Result<(Self, Found), RecordError> {
         let mut journal = Self::new(storage);
         let found = journal.storage.read().and_then(|bytes| scan(bytes, take));
@@ -70,22 +71,27 @@ impl Journal {
         }
     }
 
-    /// Appends an entry with one write. If it cannot be encoded, nothing is written.
-    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), RecordError> {
+    /// Appends an entry with one write, and returns where it lies then. If it cannot be encoded, nothing
+    /// is written.
+    pub(super) fn append(&mut self, entry: &Entry) -> Result<Line, RecordError> {
         let mut line = jsonl::encode(entry).map_err(|source| RecordError::Encode {
             id: entry.id,
             source,
         })?;
+        let bytes = line.len();
         if self.line_open {
             line.insert(0, b'\n');
         }
+        let before = self.storage.length();
         self.attempt(
             |storage| storage.append(&line),
             |location, source| RecordError::Write { location, source },
         )?;
         self.line_open = false;
         self.unsynced = true;
-        Ok(())
+        // Where nobody knows the place, the entry is held.
+        let end_before = before.map(|before| before + (line.len() - bytes) as u64);
+        Ok(end_before.map_or_else(|_| Line::default(), |offset| at(offset, bytes as u64)))
     }
 
     /// Makes what was appended durable, if anything was.
@@ -136,13 +142,26 @@ impl Journal {
     }
 }
 
+/// A line of so many bytes at an offset.
+fn at(offset: u64, bytes: u64) -> Line {
+    let bytes = u32::try_from(bytes).unwrap_or_default();
+    Line { offset, bytes }
+}
+
 /// Reads a whole file, entry by entry.
-pub(super) fn scan(bytes: impl BufRead + Send, mut take: impl FnMut(Entry)) -> io::Result<Found> {
+pub(super) fn scan(
+    bytes: impl BufRead + Send,
+    mut take: impl FnMut(Entry, Line),
+) -> io::Result<Found> {
     let mut damage = Vec::new();
     let mut torn = None;
     let mut reader = Reader::new(bytes);
     ahead::read(&mut reader, |item| match item {
-        Item::Entry { entry, .. } => take(*entry),
+        Item::Entry {
+            offset,
+            bytes,
+            entry,
+        } => take(*entry, at(offset, bytes)),
         Item::Damage(place) => damage.push(place),
         Item::Torn(remains) => torn = Some(remains),
     })?;

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::id::Digest;
 use crate::record::Storage;
+use crate::record::shelf::Bytes;
+use crate::transcript::shelf::Shelf;
 
 /// The bytes that a device writes at once, or not at all.
 pub const SECTOR: usize = 512;
@@ -115,6 +117,17 @@ impl MemoryStorage {
         left
     }
 
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let memory = self.memory();
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let held = memory
+            .bytes
+            .get(from..)
+            .and_then(|it| it.get(..bytes.len()));
+        bytes.copy_from_slice(held.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,6 +180,12 @@ impl Storage for MemoryStorage {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.memory().bytes.len() as u64)
+    }
+
+    fn shelf(&self) -> Option<Box<dyn Shelf>> {
+        let storage = self.clone();
+        let read = move |offset, bytes: &mut [u8]| storage.read_at(offset, bytes);
+        Some(Box::new(Bytes::new(read)))
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {

@@ -19,6 +19,7 @@ mod journal;
 mod lock;
 mod memory;
 pub mod runs;
+mod shelf;
 mod storage;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzed;
@@ -40,8 +41,9 @@ use crate::record::blobs::Kept;
 use crate::record::journal::Journal;
 use crate::secret::Known;
 use crate::transcript::jsonl::{Damage, EncodeError};
+use crate::transcript::shelf::Lost;
 use crate::transcript::{At, Entry, Event, FORMAT, Note, Run, Transcript};
-use crate::view::View;
+use crate::view::{Hold, View};
 
 /// What to do with a transcript that is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +89,15 @@ pub enum RecordError {
         location: String,
         /// The reason.
         source: io::Error,
+    },
+    /// An entry that was let go cannot be read again as it was, so that nothing that is derived from
+    /// the transcript can be relied on.
+    #[error("{location} is not as it was read or written")]
+    Lost {
+        /// The transcript.
+        location: String,
+        /// The entry, and why.
+        source: Lost,
     },
     /// Something failed before.
     #[error("{location} takes no more entries since a write failed")]
@@ -160,9 +171,10 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a run: records its first entry. The storage must be empty.
     pub fn create(storage: Box<dyn Storage>, clock: Clock, run: Run) -> Result<Self, RecordError> {
+        let view = view(&*storage);
         let mut recorder = Self {
             journal: Journal::create(storage)?,
-            view: View::default(),
+            view,
             clock,
             run: run.run,
             kept: Kept::default(),
@@ -180,14 +192,17 @@ impl Recorder {
         damage: OnDamage,
     ) -> Result<Self, RecordError> {
         let location = storage.location();
-        let mut view = View::default();
+        let mut view = view(&*storage);
         let mut kept = Kept::default();
-        let (journal, found) = Journal::open(storage, |entry| {
+        let (journal, found) = Journal::open(storage, |entry, line| {
             kept.take(&entry.event);
-            view.take(Arc::new(entry));
+            view.take_line(Arc::new(entry), line);
         })?;
 
         let transcript = view.transcript();
+        if let Some(source) = transcript.lost().cloned() {
+            return Err(RecordError::Lost { location, source });
+        }
         if let Some(format) = newer(transcript) {
             return Err(RecordError::Newer { location, format });
         }
@@ -231,10 +246,15 @@ impl Recorder {
     /// Records an event with one write, and takes it into the view. It is not durable yet.
     ///
     /// If it cannot be written as a line, nothing is written and nothing changes. If the write
-    /// fails, it is the recorder's last.
+    /// fails, it is the recorder's last. Nothing is written either once an entry that the view let go
+    /// could not be read again: what was to be recorded may come of its not having been there.
     pub fn record(&mut self, event: Event) -> Result<EntryId, RecordError> {
         if let Event::Unknown(_) = event {
             return Err(RecordError::Unknown);
+        }
+        if let Some(source) = self.view.transcript().lost().cloned() {
+            let location = self.storage().location();
+            return Err(RecordError::Lost { location, source });
         }
         let event = self.known.event(event).ok_or(RecordError::Unknown)?;
         let entry = Entry {
@@ -242,10 +262,10 @@ impl Recorder {
             at: self.clock.now(),
             event,
         };
-        self.journal.append(&entry)?;
+        let line = self.journal.append(&entry)?;
         self.kept.take(&entry.event);
         let id = entry.id;
-        self.view.take(Arc::new(entry));
+        self.view.take_line(Arc::new(entry), line);
         Ok(id)
     }
 
@@ -298,11 +318,18 @@ impl Recorder {
 
     /// Whether a note says already that this damage was accepted.
     fn has_accepted(&self, places: &str) -> bool {
-        let mut entries = self.view.transcript().entries().iter();
+        let mut entries = self.view.transcript().entries().passing();
         entries.any(
             |entry| matches!(&entry.event, Event::Note(Note::Damage { text }) if text == places),
         )
     }
+}
+
+/// An empty view, which lets entries go that this storage reads again.
+fn view(storage: &dyn Storage) -> View {
+    storage
+        .shelf()
+        .map_or_else(View::default, |shelf| View::on(shelf, Hold::default()))
 }
 
 /// The run that a transcript begins with.

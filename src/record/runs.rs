@@ -243,7 +243,7 @@ pub fn read(path: &Path) -> Result<Loaded, FindError> {
 pub fn read_along(path: &Path, mut look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
     let mut view = View::default();
     let bytes = BufReader::with_capacity(64 << 10, open(path)?);
-    let found = journal::scan(bytes, |entry| {
+    let found = journal::scan(bytes, |entry, _| {
         look(&view, &entry);
         view.take(Arc::new(entry));
     });
@@ -288,7 +288,7 @@ impl Scanned {
 pub fn scan(path: &Path) -> Result<Scanned, FindError> {
     let (mut head, mut entries) = (Transcript::default(), 0);
     let bytes = BufReader::with_capacity(64 << 10, open(path)?);
-    let found = journal::scan(bytes, |entry| {
+    let found = journal::scan(bytes, |entry, _| {
         entries += 1;
         if entry.id == EntryId::FIRST {
             head.append(Arc::new(entry));

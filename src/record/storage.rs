@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::{self, BufRead};
 
 use crate::id::Digest;
+use crate::transcript::shelf::Shelf;
 
 /// Where a transcript is kept. There is one writer at a time.
 pub trait Storage: Send + Sync + fmt::Debug {
@@ -22,6 +23,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// The number of bytes.
     fn length(&self) -> io::Result<u64>;
+
+    /// What reads single entries again while more are written, so that whoever took them in need not
+    /// hold them all; `None`: nothing does.
+    fn shelf(&self) -> Option<Box<dyn Shelf>> {
+        None
+    }
 
     /// Keeps a blob, durable at once; does nothing if it is there already.
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()>;

@@ -4,10 +4,9 @@
 //! a round and ends with the last result of its response; a request that follows one without a
 //! response belongs to the same round.
 
-use std::sync::Arc;
-
 use crate::exchange::Response;
 use crate::id::{CallId, EntryId, Span};
+use crate::transcript::sequence::{Sequence, Stretch};
 use crate::transcript::{Entry, Event, Purpose, Speaker};
 
 /// One round.
@@ -55,7 +54,7 @@ impl Round {
 /// Only the newest round can lack a response, so requests, rounds and responses ascend together.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    all: Vec<Arc<Round>>,
+    all: Sequence<Round>,
     turns: Vec<EntryId>,
 }
 
@@ -87,14 +86,14 @@ impl Rounds {
 
     fn request(&mut self, id: EntryId) {
         match self.all.last_mut() {
-            Some(round) if round.response.is_none() => Arc::make_mut(round).requests.push(id),
-            _ => self.all.push(Arc::new(Round {
+            Some(round) if round.response.is_none() => round.requests.push(id),
+            _ => self.all.push(Round {
                 number: count(self.all.len()).saturating_add(1),
                 turn: count(self.turns.len()),
                 requests: vec![id],
                 response: None,
                 results: Vec::new(),
-            })),
+            }),
         }
     }
 
@@ -104,7 +103,6 @@ impl Rounds {
         };
         // Of two responses to one round, the first counts.
         if round.response.is_none() && round.requests.contains(&response.request) {
-            let round = Arc::make_mut(round);
             round.response = Some(id);
             round.results = vec![None; response.calls.len()];
         }
@@ -114,10 +112,10 @@ impl Rounds {
         let Some(place) = self.place_of_response(call.response) else {
             return;
         };
-        let slot = call.index();
-        let open = slot.filter(|slot| self.all[place].results.get(*slot) == Some(&None));
-        if let Some(slot) = open {
-            Arc::make_mut(&mut self.all[place]).results[slot] = Some(id);
+        let results = self.all.get_mut(place).map(|round| &mut round.results);
+        let slot = results.and_then(|results| results.get_mut(call.index()?));
+        if let Some(slot) = slot {
+            slot.get_or_insert(id);
         }
     }
 
@@ -132,30 +130,24 @@ impl Rounds {
     }
 
     /// All rounds, oldest first.
-    pub fn all(&self) -> &[Arc<Round>] {
-        &self.all
+    pub fn all(&self) -> Stretch<'_, Round> {
+        self.all.stretch(0..self.all.len())
     }
 
     /// The round with this number.
     pub fn number(&self, number: u32) -> Option<&Round> {
-        self.all
-            .get(usize::try_from(number).ok()?.checked_sub(1)?)
-            .map(Arc::as_ref)
+        self.all.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     /// The newest round.
     pub fn last(&self) -> Option<&Round> {
-        self.all.last().map(Arc::as_ref)
+        self.all.last()
     }
 
     /// The newest round that has a response: the model has seen what was there before it.
     pub fn answered(&self) -> Option<&Round> {
-        self.all
-            .iter()
-            .rev()
-            .take(2)
-            .find(|round| round.response.is_some())
-            .map(Arc::as_ref)
+        let newest = self.all().iter().rev().take(2);
+        newest.into_iter().find(|round| round.response.is_some())
     }
 
     /// The round that a request belongs to.
@@ -166,7 +158,6 @@ impl Rounds {
             .checked_sub(1)?;
         self.all
             .get(place)
-            .map(Arc::as_ref)
             .filter(|round| round.requests.contains(&request))
     }
 
@@ -174,14 +165,14 @@ impl Rounds {
     /// conversation, such as a summary.
     pub fn of_response(&self, response: EntryId) -> Option<&Round> {
         self.place_of_response(response)
-            .map(|place| self.all[place].as_ref())
+            .and_then(|place| self.all.get(place))
     }
 
     /// The rounds whose first request lies in a span.
-    pub fn within(&self, span: Span) -> &[Arc<Round>] {
+    pub fn within(&self, span: Span) -> Stretch<'_, Round> {
         let from = self.all.partition_point(|round| round.begins() < span.from);
         let to = self.all.partition_point(|round| round.begins() <= span.to);
-        self.all.get(from..to).unwrap_or_default()
+        self.all.stretch(from..to)
     }
 
     /// The last entry, up to this one, at which at least one round was there and every one was

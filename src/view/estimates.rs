@@ -27,7 +27,7 @@ impl View {
     pub fn estimates(&self) -> Option<Estimates> {
         let mut distances = Vec::new();
         let mut not_believed = 0;
-        for round in self.rounds.all() {
+        for round in self.rounds.all().iter() {
             let Some(response) = round.response.and_then(|id| self.response(id)) else {
                 continue;
             };

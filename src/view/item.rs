@@ -4,11 +4,10 @@
 //! overlay is resolved, when it is taken in, to changes of single items; what it points at later
 //! never comes under it.
 
-use std::sync::Arc;
-
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::layers::{CallLayers, Cover, Opinion, Reads};
 use crate::overlay::{Hide, Layer, Stub};
+use crate::transcript::sequence::Sequence;
 
 /// One item of the conversation.
 #[derive(Clone, Debug)]
@@ -123,18 +122,18 @@ impl Item {
 
 /// All items, in the order of their entries.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Items(Vec<Arc<Item>>);
+pub(super) struct Items(Sequence<Item>);
 
 impl Items {
     /// Appends an item and returns its index.
     pub(super) fn push(&mut self, entry: EntryId, kind: Kind) -> usize {
-        self.0.push(Arc::new(Item { entry, kind }));
+        self.0.push(Item { entry, kind });
         self.0.len() - 1
     }
 
     /// The item at an index.
     pub(super) fn get(&self, index: usize) -> Option<&Item> {
-        self.0.get(index).map(Arc::as_ref)
+        self.0.get(index)
     }
 
     /// The newest item and its index.
@@ -145,7 +144,9 @@ impl Items {
 
     /// The index of the item of an entry.
     pub(super) fn index(&self, entry: EntryId) -> Option<usize> {
-        self.0.binary_search_by_key(&entry, |item| item.entry).ok()
+        let index = self.0.partition_point(|item| item.entry < entry);
+        self.0.get(index).filter(|item| item.entry == entry)?;
+        Some(index)
     }
 
     /// The indices of the items whose entries lie in a span.
@@ -168,7 +169,7 @@ impl Items {
         if self.0[item].calls()[index].result.is_some() {
             return None;
         }
-        if let Kind::Response { calls, .. } = &mut Arc::make_mut(&mut self.0[item]).kind {
+        if let Kind::Response { calls, .. } = &mut self.0.get_mut(item)?.kind {
             calls[index].result = Some(result);
         }
         Some((item, index))
@@ -177,14 +178,14 @@ impl Items {
     /// Lays a change on an item.
     pub(super) fn lay(&mut self, index: usize, overlay: EntryId, change: Change) {
         if let Some(item) = self.0.get_mut(index) {
-            Arc::make_mut(item).lay(overlay, change);
+            item.lay(overlay, change);
         }
     }
 
     /// Takes an overlay's opinions from an item.
     pub(super) fn retract(&mut self, index: usize, overlay: EntryId) {
         if let Some(item) = self.0.get_mut(index) {
-            Arc::make_mut(item).retract(overlay);
+            item.retract(overlay);
         }
     }
 

@@ -12,6 +12,7 @@ mod bands;
 mod beneath;
 mod corrected;
 mod estimates;
+mod held;
 mod item;
 mod ledger;
 mod messages;
@@ -34,6 +35,7 @@ pub(crate) use aging::json_chars;
 pub use aging::{Aging, Candidate, Parts, Ripe};
 pub use anatomy::{Anatomy, Placed};
 pub use estimates::Estimates;
+pub use held::Hold;
 pub use ledger::{Asked, Ledger, Streak};
 pub use open::{Failure, FileState, Working};
 pub use readings::{As, Change, Content, Reading, Source};
@@ -49,10 +51,12 @@ use crate::id::{CallId, EntryId, Span};
 use crate::overlay::layers::Cover;
 use crate::overlay::{Layer, Overlay};
 use crate::setup::{Policy, Setup, Wire};
+use crate::transcript::shelf::Line;
 use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Event, Transcript, User};
 use crate::wire::{self, Head};
 use bands::Bands;
+use held::Stirred;
 use item::{CallState, Items, Kind};
 use pieces::{Part, Piece, Pieces};
 use tally::Tally;
@@ -79,6 +83,8 @@ pub struct View {
     sought: Sought,
     aging: Aging,
     regret: Regret,
+    hold: Hold,
+    stirred: Stirred,
     work: Work,
     measured: Tally,
     looked: Tally,
@@ -97,6 +103,8 @@ pub struct Work {
     pub measured: u64,
     /// Candidates and messages looked at by what only asks how large they are.
     pub looked: u64,
+    /// Entries that were let go and read again, by this view and its copies.
+    pub fetched: u64,
 }
 
 impl View {
@@ -109,7 +117,13 @@ impl View {
 
     /// Takes the next entry in. An id that is not above the last one is left out.
     pub fn take(&mut self, entry: Arc<Entry>) {
-        if !self.transcript.append(entry) {
+        self.take_line(entry, Line::default());
+    }
+
+    /// The same of an entry that lies in this line of the view's shelf: once it is not needed any more, it
+    /// is let go.
+    pub fn take_line(&mut self, entry: Arc<Entry>, line: Line) {
+        if !self.transcript.append_line(entry, line) {
             return;
         }
         let Some(entry) = self.transcript.last().map(Arc::clone) else {
@@ -171,6 +185,7 @@ impl View {
         self.ledger
             .take(&entry, &self.transcript, &self.rounds, chars);
         self.sought.take(&entry);
+        self.let_go();
     }
 
     fn take_setup(&mut self, id: EntryId, setup: &Setup) {
@@ -185,6 +200,8 @@ impl View {
         if !same || !reads_alike {
             self.pieces.set_head(bytes, comma, !reads_alike);
         }
+        let before = self.setups.last().copied();
+        self.stir_entries(before);
         self.setups.push(id);
         self.reconsider();
     }
@@ -232,6 +249,7 @@ impl View {
             // What read there reads no more; all else within was covered already.
             let mut affected = self.pieces.items_within(&items);
             self.moved(&before, &mut affected);
+            self.stir_entries(before.into_keys());
             self.rebuild(&affected);
             return;
         }
@@ -249,6 +267,7 @@ impl View {
         if let Some(items) = self.bands.retract(id) {
             let mut affected = items.collect();
             self.moved(&before, &mut affected);
+            self.stir_entries(before.into_keys().chain(self.bands.places().into_keys()));
             self.rebuild(&affected);
         } else if self.laid.remove(&id) {
             let layer = self.overlay(id).map(|overlay| overlay.layer.clone());
@@ -281,6 +300,7 @@ impl View {
         self.pieces = pieces;
         self.set_between();
         self.reconsider_items(affected);
+        self.stir(affected.iter().copied());
     }
 
     /// Puts what is carried, and the assistant's word, behind the last summary.
@@ -367,6 +387,7 @@ impl View {
         Work {
             measured: self.measured.get(),
             looked: self.looked.get(),
+            fetched: self.transcript.fetched(),
             ..self.work
         }
     }

@@ -1,6 +1,7 @@
 //! What the run is in the middle of: the working directory, files, todos, skills, failures.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,19 +11,19 @@ use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Event, Speaker, Transcript};
 use crate::view::View;
 
-/// The working state of a run, from facts alone.
+/// The working state of a run, from facts alone. Copies share what grows with the run.
 #[derive(Clone, Debug, Default)]
 pub struct Working {
     /// The working directory after the newest call that said so.
     pub cwd: Option<String>,
     /// Files by path, as the model last knew them.
-    pub files: BTreeMap<String, FileState>,
+    pub files: Arc<BTreeMap<String, FileState>>,
     /// The newest todo list that was written.
     pub todo: Option<CallId>,
     /// The newest load of each skill, by name.
-    pub skills: BTreeMap<String, CallId>,
+    pub skills: Arc<BTreeMap<String, CallId>>,
     /// Commands that failed when they last ran, by command.
-    pub failures: BTreeMap<String, Failure>,
+    pub failures: Arc<BTreeMap<String, Failure>>,
     /// The first task.
     pub task: Option<EntryId>,
     /// Later messages of the user, oldest first.
@@ -94,7 +95,7 @@ impl Working {
                 changed,
                 call,
             };
-            self.files.insert(read.path.clone(), state);
+            Arc::make_mut(&mut self.files).insert(read.path.clone(), state);
         }
         for wrote in &facts.wrote {
             let state = FileState {
@@ -102,7 +103,7 @@ impl Working {
                 changed: true,
                 call,
             };
-            self.files.insert(wrote.path.clone(), state);
+            Arc::make_mut(&mut self.files).insert(wrote.path.clone(), state);
         }
         let Some((name, arguments)) = made(transcript, call) else {
             return;
@@ -111,15 +112,16 @@ impl Working {
             "TodoWrite" if result.status == Status::Ok => self.todo = Some(call),
             "LoadSkill" if result.status == Status::Ok => {
                 if let Some(skill) = text(arguments, "name") {
-                    self.skills.insert(skill, call);
+                    Arc::make_mut(&mut self.skills).insert(skill, call);
                 }
             }
             _ => {
                 if let (Some(exit), Some(command)) = (facts.exit, text(arguments, "command")) {
-                    if exit == 0 {
-                        self.failures.remove(&command);
-                    } else {
-                        self.failures.insert(command, Failure { call, exit });
+                    if exit != 0 {
+                        let failure = Failure { call, exit };
+                        Arc::make_mut(&mut self.failures).insert(command, failure);
+                    } else if self.failures.contains_key(&command) {
+                        Arc::make_mut(&mut self.failures).remove(&command);
                     }
                 }
             }

@@ -186,7 +186,7 @@ impl View {
     }
 
     /// The item of an entry: of a correction, the item of the response that it corrects.
-    fn item_of(&self, entry: EntryId) -> Option<usize> {
+    pub(super) fn item_of(&self, entry: EntryId) -> Option<usize> {
         self.items.index(entry).or_else(|| {
             let mut corrections = self.corrections.iter();
             let (corrected, _) = corrections.find(|(_, by)| **by == entry)?;

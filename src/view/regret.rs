@@ -21,8 +21,8 @@ use crate::words;
 pub struct Regret {
     /// The newest call of each tool with each arguments.
     newest: Arc<HashMap<Digest, CallId>>,
-    calls: BTreeSet<CallId>,
-    texts: BTreeSet<EntryId>,
+    calls: Arc<BTreeSet<CallId>>,
+    texts: Arc<BTreeSet<EntryId>>,
     by_tool: BTreeMap<String, u64>,
     by_rule: BTreeMap<String, u64>,
 }
@@ -138,7 +138,7 @@ impl View {
             Kind::Response { .. } => None,
         };
         if let Some(overlay) = self.covered(index).or_else(attachment)
-            && self.regret.texts.insert(entry)
+            && Arc::make_mut(&mut self.regret.texts).insert(entry)
         {
             self.blame(overlay);
         }
@@ -163,7 +163,7 @@ impl View {
     fn fetched(&mut self, call: CallId, overlay: EntryId) {
         let name = self.tool_call(call).map(|made| made.name.clone());
         if let Some(name) = name
-            && self.regret.calls.insert(call)
+            && Arc::make_mut(&mut self.regret.calls).insert(call)
         {
             *self.regret.by_tool.entry(name).or_default() += 1;
             self.blame(overlay);

@@ -193,7 +193,7 @@ fn a_trajectory_is_imported_as_the_same_run() {
     each(comes_back);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/demo.jsonl");
     let golden = runs::read(&golden).unwrap();
-    comes_back("golden", golden.view.transcript().entries());
+    comes_back("golden", &golden.view.transcript().entries().to_vec());
     comes_back("layered", layered().entries());
 }
 

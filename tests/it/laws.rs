@@ -16,6 +16,7 @@ use undertext::wire::judge::judge;
 use crate::draft::note;
 use crate::generate::{Written, cases, lifelike, wild};
 use crate::oracle;
+use crate::shelved;
 
 fn config() -> ProptestConfig {
     ProptestConfig {
@@ -67,7 +68,7 @@ proptest! {
             }
             prop_assert_eq!(transcript.entries().len(), count);
         }
-        prop_assert_eq!(file(transcript.entries()), bytes);
+        prop_assert_eq!(file(&transcript.entries().to_vec()), bytes);
     }
 
     /// Law 2: a view depends on the entries alone, and on all of them.
@@ -86,6 +87,10 @@ proptest! {
             }
         }
         let other = self::view(&entries);
+        let forgetful = shelved::view(&entries);
+        prop_assert_eq!(forgetful.messages(), other.messages());
+        prop_assert_eq!(forgetful.body(&Purpose::Round), other.body(&Purpose::Round));
+        prop_assert!(forgetful.held() <= 1);
         prop_assert_eq!(view.messages(), other.messages());
         prop_assert_eq!(view.body(&Purpose::Round), other.body(&Purpose::Round));
         prop_assert_eq!(view.may_ask(), other.may_ask());
@@ -269,18 +274,37 @@ pub(crate) fn begins_as_before(entries: &[Arc<Entry>]) -> Result<(), TestCaseErr
 /// Law 6, of these entries.
 pub(crate) fn reads_as_notes(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
     let noted = with_notes(entries);
-    let (with, without) = (view(entries), view(&noted));
-    prop_assert_eq!(with.messages(), without.messages());
-    prop_assert_eq!(with.body(&Purpose::Round), without.body(&Purpose::Round));
+    let without = view(&noted);
+    for with in [view(entries), shelved::view(entries)] {
+        prop_assert_eq!(with.messages(), without.messages());
+        prop_assert_eq!(with.body(&Purpose::Round), without.body(&Purpose::Round));
+    }
     Ok(())
 }
 
-/// Law 3, after each of these entries.
+/// Law 3, after each of these entries, whether they are held or let go.
 pub(crate) fn equals_the_oracle(entries: &[Arc<Entry>]) -> Result<(), TestCaseError> {
     let mut view = View::default();
+    let mut forgetful = shelved::forgetful(entries);
     for (count, entry) in (1..).zip(entries) {
         view.take(Arc::clone(entry));
+        shelved::take(&mut forgetful, entry);
         let (past, last) = (&entries[..count], entry.id);
+        prop_assert_eq!(
+            forgetful.readings(),
+            view.readings(),
+            "after entry {}",
+            last
+        );
+        prop_assert_eq!(forgetful.body(&Purpose::Round), view.body(&Purpose::Round));
+        prop_assert_eq!(
+            forgetful.estimate(),
+            view.estimate(),
+            "after entry {}",
+            last
+        );
+        prop_assert_eq!(forgetful.ripe(), view.ripe(), "after entry {}", last);
+        prop_assert!(forgetful.held() <= 1 && forgetful.transcript().lost().is_none());
         prop_assert_eq!(
             owned(view.messages()),
             oracle::messages(past),

@@ -55,6 +55,14 @@ fn a_round_costs_what_is_new() {
     let finished = scene::go(&agent, &mut recorder, Some(Task::new("Read everything."))).unwrap();
     assert_eq!(finished.reason, Reason::Finished);
 
+    // What is covered is not held any more, and hardly ever read again.
+    let entries = recorder.view().transcript().entries().len();
+    let (held, fetched) = (recorder.view().held(), recorder.view().work().fetched);
+    eprintln!(
+        "{entries} entries, {held} held, {fetched} fetched, {:?}",
+        recorder.view().work()
+    );
+
     // The same fold again, with a look at its counters at each round.
     let mut view = View::default();
     let mut rounds: Vec<(Work, bool)> = Vec::new();
@@ -100,6 +108,7 @@ fn a_round_costs_what_is_new() {
         hashed: to.hashed - from.hashed,
         measured: to.measured - from.measured,
         looked: to.looked - from.looked,
+        fetched: to.fetched - from.fetched,
     };
     for pair in rounds.windows(2).filter(|pair| !pair[1].1) {
         let work = spent(&pair[0].0, &pair[1].0);

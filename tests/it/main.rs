@@ -38,6 +38,8 @@ mod layered;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod shelved;
+#[cfg(test)]
 mod explained;
 #[cfg(test)]
 mod edited;

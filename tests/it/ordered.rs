@@ -135,7 +135,8 @@ fn what_fails_is_asked_again_and_what_passes_is_waited_for() {
     summary of (1, 4), 0 parts, by Model: "What was read."
     "#);
     assert_eq!(done.unwrap().laid, 1);
-    crate::simulated::keeps_the_laws(recorder.view().transcript().entries(), 400_000).unwrap();
+    crate::simulated::keeps_the_laws(&recorder.view().transcript().entries().to_vec(), 400_000)
+        .unwrap();
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn deed(view: &View, deed: &ByHand) -> Option<Event> {
     };
     match deed {
         ByHand::Pin(place) => {
-            let entries = view.transcript().entries();
+            let entries = view.transcript().entries().to_vec();
             let entry = entries[pick(*place, entries.len())?].id;
             // A pin of something huge is refused where pins are made.
             let small = view

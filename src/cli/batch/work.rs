@@ -81,7 +81,7 @@ impl Common {
 pub(super) async fn work(common: Arc<Common>, job: Job, cancel: CancellationToken) -> Worked {
     let (number, id, workspace) = (job.number, job.id.clone(), job.workspace.clone());
     // What one run cannot survive is nothing to the others.
-    let done = AssertUnwindSafe(go(&common, job, &cancel)).catch_unwind();
+    let done = AssertUnwindSafe(Box::pin(go(&common, job, &cancel))).catch_unwind();
     let done = done.await.unwrap_or_else(|_| {
         let text = "the run came to no end of its own; its transcript holds what it did";
         Err(Failure::new(Exit::Unfinished, anyhow::Error::msg(text)))

@@ -233,7 +233,7 @@ impl Stage {
             return Ok(exit);
         }
         let verdict = self.site.test().await;
-        let report = Report::of(recorder.view().transcript().entries());
+        let report = Report::of(&recorder.view().transcript().entries().to_vec());
         let (look, more) = match (verdict.passes(), finished.reason) {
             (true, _) => (Look::Plain, ""),
             (false, Reason::Finished) => (Look::Bad, "; the model did not mend it, and says so"),

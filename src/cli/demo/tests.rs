@@ -80,7 +80,7 @@ async fn played(seed: u64) -> Outcome {
         "seed {seed}: {}",
         finished.text
     );
-    let entries = recorder.view().transcript().entries();
+    let entries = &recorder.view().transcript().entries().to_vec();
     as_sent(seed, entries, &relay.bodies());
     in_full(seed, &recorder);
     // Nothing but the broken file may have been changed.

@@ -129,7 +129,7 @@ impl Order {
                 && round.begins() <= upper
                 && ends.is_some_and(|ends| ends >= lower)
         };
-        let rounds = view.rounds().all().iter().map(AsRef::as_ref);
+        let rounds = view.rounds().all().iter();
         let covered: Vec<&Round> = rounds.filter(may).collect();
         let (Some(begin), Some(end)) = (covered.first(), covered.last()) else {
             return Ok(Err(self.stays(view, to, (first, last, total))));

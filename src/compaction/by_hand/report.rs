@@ -220,7 +220,7 @@ fn covered(view: &View, span: Span) -> Vec<EntryId> {
 /// How the rounds read with these steps.
 pub(super) fn timeline(view: &View, steps: &[Step]) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
-    for round in view.rounds().all() {
+    for round in view.rounds().all().iter() {
         let about = |step: &&Step| {
             let span = step.place.map(|place| place.span);
             span.is_some_and(|span| span.contains(round.begins()))

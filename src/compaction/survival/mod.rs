@@ -211,10 +211,9 @@ fn is_summary(view: &View, overlay: EntryId) -> bool {
 
 /// What was asked to be kept by the requests that led to a summary, and by the hook before them.
 fn kept_before(view: &View, overlay: EntryId) -> Vec<&str> {
-    let entries = view.transcript().entries();
-    let end = entries.partition_point(|entry| entry.id < overlay);
+    let before = Span::new(EntryId::FIRST, EntryId(overlay.0.saturating_sub(1)));
     let mut kept = Vec::new();
-    for entry in entries[..end].iter().rev().take(PASS) {
+    for entry in view.transcript().span(before).iter().rev().take(PASS) {
         match &entry.event {
             Event::Request(request) => match &request.purpose {
                 Purpose::Summary(ask) => kept.extend(ask.keep.iter().map(String::as_str)),

@@ -10,7 +10,13 @@ fn check_torn(bytes: &[u8], before: &[String]) -> MemoryStorage {
     assert!(storage.appends() <= 1);
     let left = lines(&recorder);
     assert_eq!(&left[..before.len()], before);
-    for entry in &recorder.view().transcript().entries()[before.len()..] {
+    for entry in recorder
+        .view()
+        .transcript()
+        .entries()
+        .iter()
+        .skip(before.len())
+    {
         let torn = matches!(&entry.event, Event::Note(Note::Torn(_)));
         assert!(torn || storage.appends() == 0, "{entry:?}");
     }

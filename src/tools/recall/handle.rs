@@ -179,7 +179,7 @@ fn covers(call: &Call<'_>, id: EntryId, overlay: &Overlay) -> Passage {
         let spans = hide
             .rounds
             .iter()
-            .flat_map(|span| view.rounds().within(*span));
+            .flat_map(|span| view.rounds().within(*span).iter());
         let responses = spans.filter_map(|round| round.response);
         let calls = responses.flat_map(|response| {
             let calls = view.response(response).map_or(0, |reply| reply.calls.len());

@@ -88,7 +88,7 @@ fn check_gone_on(whole: &[u8], entries: &[String], cut: usize, ends: bool) {
     let kept = kept.len();
     let (storage, recorder) = open(&whole[..cut], OnDamage::Refuse);
     let mut recorder = recorder.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
-    let read = recorder.view().transcript().entries();
+    let read = recorder.view().transcript().entries().to_vec();
     assert_eq!(text(&read[..kept]), entries[..kept], "cut at {cut}");
     let note = read.get(kept).map(|entry| &entry.event);
     assert!(match (note, torn) {
@@ -120,7 +120,7 @@ fn check_gone_on(whole: &[u8], entries: &[String], cut: usize, ends: bool) {
 fn a_run_cut_at_any_byte_of_its_end_loses_at_most_its_last_entry() {
     let whole = std::fs::read(GOLDEN).unwrap();
     let (_, recorder) = open(&whole, OnDamage::Refuse);
-    let entries = text(recorder.unwrap().view().transcript().entries());
+    let entries = text(&recorder.unwrap().view().transcript().entries().to_vec());
     let from = whole.len() - (64 << 10);
     // All of them, or some everywhere and all around the ends of lines.
     let step = usize::try_from(times("UNDERTEXT_CUTS", 997)).unwrap();
@@ -206,7 +206,7 @@ fn check_accepted(whole: &[u8], bits: &[usize]) {
             assert!(bits.iter().any(|bit| bit / 8 < first), "{bits:?}");
         }
         (storage, Ok(mut recorder)) => {
-            let read = text(recorder.view().transcript().entries());
+            let read = text(&recorder.view().transcript().entries().to_vec());
             let note = read.last().unwrap();
             assert!(note.contains("\"kind\":\"damage\""), "{bits:?}: {note}");
             let mut page = Vec::new();
@@ -312,7 +312,11 @@ fn whatever_stands_in_a_line_is_told_with_its_place() {
         let (_, opened) = open(&file, OnDamage::Refuse);
         let said = match &opened {
             Ok(recorder) => {
-                let third = &recorder.view().transcript().entries()[2];
+                let third = recorder
+                    .view()
+                    .transcript()
+                    .get(undertext::id::EntryId(3))
+                    .unwrap();
                 format!("reads as {}", serde_json::to_string(third).unwrap())
             }
             Err(error) => error.to_string(),

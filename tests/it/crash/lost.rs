@@ -177,7 +177,7 @@ fn go_on(world: &World, storage: &MemoryStorage) -> Result<bool, AgentError> {
 /// transcript that reads the same from now on.
 fn check_end(world: &World, storage: &MemoryStorage, at: &str) {
     let end = open(storage, OnDamage::Accept).unwrap();
-    let entries = end.view().transcript().entries();
+    let entries = &end.view().transcript().entries().to_vec();
     let changes = world.changes.lock().unwrap();
     let interrupted = interrupted(entries);
     for change in CHANGES {
@@ -288,7 +288,7 @@ fn whatever_fails_or_power_takes_nothing_told_is_lost_and_nothing_happens_twice(
                 assert!(left.bytes().starts_with(&before), "{at}");
                 check_end(&world, &left, &at);
                 let end = open(&left, OnDamage::Accept).unwrap();
-                let entries = end.view().transcript().entries();
+                let entries = &end.view().transcript().entries().to_vec();
                 let is_note = |entry: &Arc<Entry>| {
                     let event = &entry.event;
                     matches!(event, Event::Note(Note::Damage { .. } | Note::Torn(_)))
@@ -337,7 +337,7 @@ fn a_run_goes_on_however_often_it_fails_again() {
         check_end(&world, &storage, &format!("seed {seed}"));
         // Where entries are missing, a request that was not sent any more cannot be built again.
         if let Ok(recorder) = open(&storage, OnDamage::Refuse) {
-            let entries = recorder.view().transcript().entries();
+            let entries = &recorder.view().transcript().entries().to_vec();
             keeps_the_laws(entries, WINDOW).unwrap_or_else(|error| panic!("{seed}: {error}"));
         }
     }

@@ -190,7 +190,7 @@ fn a_run_under_its_own_policy_is_itself() {
         ..Terms::default()
     };
     let played = simulate(&source, &own, &terms);
-    let again = played.view.transcript().entries();
+    let again = &played.view.transcript().entries().to_vec();
     assert_eq!(overlays(again), recorded);
     assert_eq!(estimates(again), estimates(&entries));
     assert_eq!(played.outcome.overlays, recorded.len() as u64);
@@ -201,11 +201,14 @@ fn a_run_under_its_own_policy_is_itself() {
     other.micro.min_gain_tokens = 0;
     other.micro.keep_recent = 1;
     let played = simulate(&source, &other, &terms);
-    assert_ne!(overlays(played.view.transcript().entries()), recorded);
+    assert_ne!(
+        overlays(&played.view.transcript().entries().to_vec()),
+        recorded
+    );
     let none = Compaction {
         enabled: false,
         ..own
     };
     let played = simulate(&source, &none, &terms);
-    assert_eq!(overlays(played.view.transcript().entries()), []);
+    assert_eq!(overlays(&played.view.transcript().entries().to_vec()), []);
 }
