@@ -13,6 +13,7 @@ use undertext::id::{EntryId, RunId, Span};
 use undertext::record::fork::{Fork, ForkError, Forked};
 use undertext::record::{Clock, OnDamage, Recorder};
 use undertext::transcript::Parent;
+use undertext::transcript::turn::Round;
 use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
@@ -261,7 +262,7 @@ fn last(view: &View, at: Option<&Place>, clock: &Clock) -> Result<EntryId, Failu
 fn closed(view: &View, last: EntryId, at: Option<&Place>) -> Result<EntryId, Failure> {
     view.rounds().closed_at(last).ok_or_else(|| {
         let first = view.rounds().all().iter().find(|round| round.is_closed());
-        let first = first.and_then(|round| round.span());
+        let first = first.and_then(Round::span);
         Failure::usage(match first {
             Some(span) => {
                 let ago = at.map(|at| at.address);

@@ -8,6 +8,7 @@ use crate::compaction::carry::carry;
 use crate::compaction::gather::{Job, Text};
 use crate::id::{EntryId, Span};
 use crate::overlay::{Author, Layer, Summary};
+use crate::transcript::turn::Round;
 use crate::view::{Sizes, View};
 
 /// The span of the next automatic summary.
@@ -34,7 +35,7 @@ fn gap(view: &View, sizes: &Sizes) -> Option<Span> {
 pub(super) fn raw(view: &View, after: EntryId, before: EntryId) -> Option<Span> {
     let from = view.next_begin(after).filter(|from| *from < before)?;
     let rounds = view.rounds().within(Span::new(from, before));
-    let ends = rounds.iter().rev().filter_map(|round| round.span());
+    let ends = rounds.iter().rev().filter_map(Round::span);
     let last = ends.map(|span| span.to).find(|last| *last < before)?;
     Some(Span::new(from, last))
 }

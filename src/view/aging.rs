@@ -222,7 +222,7 @@ impl View {
     }
 
     fn candidate(&self, call: CallId) -> Option<Candidate> {
-        let (entry, _) = self.result_of(call)?;
+        let entry = self.answer(call)?;
         let spared = self.aging.uncovered.contains(&call)
             || self.is_shown(call)
             || self.is_protected(entry)
@@ -245,13 +245,14 @@ impl View {
 
     /// What putting the result of a call away saves; `None` if it stays.
     fn result_saves(&self, call: CallId) -> Option<Chars> {
+        // What reads otherwise is not looked at: it may have been let go.
+        self.reads(call).filter(|reads| *reads == Reads::Full)?;
         let micro = &self.policy()?.compaction.micro;
         let (_, result) = self.result_of(call)?;
         let tool = self.tool_call(call)?;
         let stays = is_short(&result.content, micro.min_chars)
             || self.is_exempt(&tool.name, &micro.exempt)
-            || self.hint_of(&tool.name).response == Treatment::Keep
-            || self.reads(call) != Some(Reads::Full);
+            || self.hint_of(&tool.name).response == Treatment::Keep;
         if stays {
             return None;
         }
@@ -269,6 +270,8 @@ impl View {
     /// What putting the arguments of a call away saves; `None` if they stay, as they do unless the
     /// tool's hint lets them go.
     fn arguments_save(&self, call: CallId) -> Option<Chars> {
+        self.reads_arguments(call)
+            .filter(|reads| *reads == Reads::Full)?;
         let micro = &self.policy()?.compaction.micro;
         let tool = self.tool_call(call)?;
         let stays = !micro.arguments
@@ -285,12 +288,15 @@ impl View {
     /// Whether the arguments of a call read in full and may read as none: those that are signed may
     /// have to go back as they came.
     pub(crate) fn may_stub_arguments(&self, id: CallId) -> bool {
+        if self.reads_arguments(id) != Some(Reads::Full) {
+            return false;
+        }
         let signed = self.tool_call(id).is_some_and(|call| call.extra.is_some());
         let keeps = self.wire().is_some_and(|wire| {
             let calls = &wire.models.main.profile.calls;
             calls.signed_arguments == SignedArguments::Keep
         });
-        self.reads_arguments(id) == Some(Reads::Full) && !(signed && keeps)
+        !(signed && keeps)
     }
 
     /// The hint of a tool, as the settings in force have it.

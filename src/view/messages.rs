@@ -303,9 +303,14 @@ impl View {
 
     /// The first result of a call, with its entry.
     pub fn result_of(&self, call: CallId) -> Option<(EntryId, &ToolResult)> {
-        let (item, index) = self.items.call(call)?;
-        let entry = self.items.get(item)?.calls().get(index)?.result?;
+        let entry = self.answer(call)?;
         Some((entry, self.result(entry)?))
+    }
+
+    /// The entry of the first result of a call.
+    pub(crate) fn answer(&self, call: CallId) -> Option<EntryId> {
+        let (item, index) = self.items.call(call)?;
+        self.items.get(item)?.calls().get(index)?.result
     }
 
     /// The spec of a tool in the setup that was in force at an entry.

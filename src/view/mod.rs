@@ -150,7 +150,7 @@ impl View {
                 );
             }
             Event::Response(response) => self.take_correction(entry.id, response),
-            Event::Result(result) => self.answer(entry.id, result),
+            Event::Result(result) => self.take_answer(entry.id, result),
             Event::Overlay(overlay) => self.lay(entry.id, overlay),
             Event::Retract(retract) => {
                 self.take_uncovered(&entry.event);
@@ -224,7 +224,7 @@ impl View {
         }
     }
 
-    fn answer(&mut self, entry: EntryId, result: &ToolResult) {
+    fn take_answer(&mut self, entry: EntryId, result: &ToolResult) {
         let Some((index, call)) = self.items.answer(result.call, entry) else {
             return;
         };

@@ -10,6 +10,7 @@ use undertext::compaction::edits::{self, Target, Which};
 use undertext::id::{CallId, EntryId, Span};
 use undertext::overlay::Layer;
 use undertext::overlay::layers::Reads;
+use undertext::transcript::turn::Round;
 use undertext::transcript::{At, Entry, Event, Pin, Purpose};
 use undertext::view::View;
 
@@ -167,7 +168,7 @@ proptest! {
         let closed = |at: EntryId| {
             let taken = whole.transcript().span(Span::new(EntryId::FIRST, at));
             let rounds = View::of(taken.iter().cloned()).rounds().all().to_vec();
-            !rounds.is_empty() && rounds.iter().all(|round| round.is_closed())
+            !rounds.is_empty() && rounds.iter().all(Round::is_closed)
         };
         let expected = (1..=at.0).rev().map(EntryId).find(|at| closed(*at));
         prop_assert_eq!(whole.rounds().closed_at(at), expected);

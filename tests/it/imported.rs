@@ -15,6 +15,7 @@ use undertext::id::EntryId;
 use undertext::import::{self, Format};
 use undertext::overlay::{Layer, Origin};
 use undertext::replay::Replay;
+use undertext::transcript::turn::Round;
 use undertext::transcript::{Entry, Event, Purpose, Retract, jsonl};
 use undertext::view::View;
 
@@ -192,7 +193,7 @@ fn keeps_the_laws(name: &str, entries: &[Arc<Entry>]) {
     }
     assert_eq!(view.body(&Purpose::Round), other.body(&Purpose::Round));
     assert_eq!(view.messages(), other.messages(), "{name}");
-    let closed = view.rounds().all().iter().all(|round| round.is_closed());
+    let closed = view.rounds().all().iter().all(Round::is_closed);
     assert!(closed, "{name}: a round is open");
 }
 

@@ -1,13 +1,21 @@
 //! Views that let entries go: they read as those that hold everything, or the run ends and says why.
 
+use std::error::Error as _;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use undertext::id::EntryId;
+use undertext::record::{Clock, Durability, FileStorage, Recorder};
 use undertext::transcript::jsonl;
 use undertext::transcript::shelf::{Line, Shelf};
 use undertext::transcript::{Entry, Transcript};
 use undertext::view::{Hold, View};
+
+use crate::draft::note;
+use crate::scene;
 
 /// The lines of entries, each to be read when it is asked for.
 #[derive(Debug)]
@@ -24,11 +32,20 @@ impl Shelf for Lines {
 
 /// A view that holds nothing but its newest entry, and can read all of these again.
 pub(crate) fn forgetful(entries: &[Arc<Entry>]) -> View {
+    View::on(lines(entries), Hold::Nothing)
+}
+
+/// A view that holds what the next request needs, and can read all of these again.
+pub(crate) fn holding(entries: &[Arc<Entry>]) -> View {
+    View::on(lines(entries), Hold::Read)
+}
+
+fn lines(entries: &[Arc<Entry>]) -> Lines {
     let mut lines = Transcript::default();
     for entry in entries {
         lines.append(Arc::clone(entry));
     }
-    View::on(Lines(lines), Hold::Nothing)
+    Lines(lines)
 }
 
 /// Takes an entry into such a view.
@@ -40,6 +57,74 @@ pub(crate) fn take(view: &mut View, entry: &Arc<Entry>) {
 /// Such a view of these entries.
 pub(crate) fn view(entries: &[Arc<Entry>]) -> View {
     let mut view = forgetful(entries);
-    entries.iter().for_each(|entry| take(&mut view, entry));
+    for entry in entries {
+        take(&mut view, entry);
+    }
     view
+}
+
+/// A recorder of a new run in this directory, with enough notes behind the first one that it is let go.
+fn noted(dir: &Path) -> (PathBuf, Recorder) {
+    let clock = Clock::fixed(scene::BEGIN);
+    let run = scene::run(&clock);
+    let storage = FileStorage::create(dir, run.run, Durability::None).unwrap();
+    let path = storage.path().to_owned();
+    let mut recorder = Recorder::create(Box::new(storage), clock, run).unwrap();
+    for number in 0..40 {
+        recorder.record(note(&format!("note {number}"))).unwrap();
+    }
+    assert!(recorder.view().held() < 20);
+    (path, recorder)
+}
+
+/// What is done to a file, given its lines.
+type Change = fn(&File, &[&str]);
+
+/// An entry that is not there any more as it was reads as none, and nothing is recorded from then on:
+/// neither bytes that were overwritten, nor another entry in its place, nor a file that became shorter.
+#[test]
+fn what_cannot_be_read_again_ends_the_run() {
+    let stays = |_: &File, _: &[&str]| {};
+    let other = |file: &File, _: &[&str]| file.write_all_at(b"X", 400).unwrap();
+    let swapped = |file: &File, lines: &[&str]| {
+        let [one, two] = [lines[2], lines[3]];
+        let at = lines[..2].concat().len() as u64;
+        file.write_all_at(format!("{two}{one}").as_bytes(), at)
+            .unwrap();
+    };
+    let cut = |file: &File, _: &[&str]| file.set_len(300).unwrap();
+    let cases: [(Change, Option<&str>); 4] = [
+        (stays, None),
+        (
+            other,
+            Some("its bytes have changed since they were read or written"),
+        ),
+        (
+            swapped,
+            Some("its bytes have changed since they were read or written"),
+        ),
+        (cut, Some("failed to fill whole buffer")),
+    ];
+    for (change, why) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, mut recorder) = noted(dir.path());
+        let before = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = before.split_inclusive('\n').collect();
+        change(&OpenOptions::new().write(true).open(&path).unwrap(), &lines);
+        let left = fs::metadata(&path).unwrap().len();
+        let third = recorder.view().transcript().get(EntryId(3)).map(|it| it.id);
+        let goes_on = recorder.record(note("goes on"));
+        let Some(why) = why else {
+            assert_eq!((third, goes_on.unwrap()), (Some(EntryId(3)), EntryId(42)));
+            continue;
+        };
+        assert_eq!(third, None);
+        let error = goes_on.unwrap_err();
+        let expected = format!("{} is not as it was read or written", path.display());
+        assert_eq!(error.to_string(), expected);
+        let lost = error.source().unwrap();
+        assert_eq!(lost.to_string(), "cannot read entry 3 again");
+        assert_eq!(lost.source().unwrap().to_string(), why);
+        assert_eq!(fs::metadata(&path).unwrap().len(), left);
+    }
 }
