@@ -138,6 +138,11 @@ impl View {
             .collect()
     }
 
+    /// Whether a summary was laid and not retracted.
+    pub(crate) fn is_laid(&self, summary: EntryId) -> bool {
+        self.bands.first(summary).is_some()
+    }
+
     /// The overlays that are not retracted, oldest first.
     pub fn overlays(&self) -> Vec<EntryId> {
         let mut all: Vec<EntryId> = self.bands.all().chain(self.laid.iter().copied()).collect();

@@ -1,8 +1,14 @@
 //! The texts that models were asked for and that no summary holds yet.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::id::{EntryId, Span};
 use crate::overlay::Layer;
 use crate::transcript::{Entry, Event, Note, Purpose};
+
+/// Entries before a summary among which the requests that led to it are sought.
+const PASS: u64 = 64;
 
 /// What was asked for besides rounds, and what became of it.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +16,10 @@ pub struct Sought {
     texts: Vec<Text>,
     /// What summarisers have read, by the request that gave it to them: spans of raw entries.
     read: Vec<(EntryId, Span)>,
+    /// What requests and hooks asked to be kept since the newest round, by entry.
+    asked: Vec<(EntryId, Vec<String>)>,
+    /// The same of what led to each summary that was laid.
+    kept: Arc<BTreeMap<EntryId, Vec<String>>>,
 }
 
 /// A text that a model was asked for.
@@ -29,6 +39,7 @@ pub struct Text {
 
 impl Sought {
     pub(super) fn take(&mut self, entry: &Entry) {
+        self.take_kept(entry);
         match &entry.event {
             Event::Request(request) => match span(&request.purpose) {
                 Some(span) => self.texts.push(Text {
@@ -80,6 +91,56 @@ impl Sought {
             | Event::Note(_)
             | Event::Unknown(_) => {}
         }
+    }
+
+    fn take_kept(&mut self, entry: &Entry) {
+        let keep = match &entry.event {
+            Event::Request(request) => match &request.purpose {
+                Purpose::Summary(ask) => &ask.keep,
+                Purpose::Combine(ask) => &ask.keep,
+                Purpose::Round | Purpose::Repair { .. } => return self.asked.clear(),
+            },
+            Event::Note(Note::Hook(hook)) => &hook.keep,
+            Event::Result(_) | Event::User(_) => return self.asked.clear(),
+            Event::Overlay(overlay) => {
+                if let Layer::Summary(_) = overlay.layer {
+                    self.take_led(entry.id);
+                }
+                return;
+            }
+            Event::Run(_)
+            | Event::Setup(_)
+            | Event::Response(_)
+            | Event::Started(_)
+            | Event::Retract(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::Fault(_)
+            | Event::Note(_)
+            | Event::End(_)
+            | Event::Unknown(_) => return,
+        };
+        if !keep.is_empty() {
+            self.asked.push((entry.id, keep.clone()));
+        }
+    }
+
+    fn take_led(&mut self, summary: EntryId) {
+        let near = |asked: &&(EntryId, Vec<String>)| asked.0.0 + PASS >= summary.0;
+        let led = self.asked.iter().rev().take_while(near);
+        let kept: Vec<String> = led.flat_map(|(_, keep)| keep.iter().cloned()).collect();
+        if !kept.is_empty() {
+            Arc::make_mut(&mut self.kept).insert(summary, kept);
+        }
+    }
+
+    /// What was asked to be kept by the requests that led to each summary, and by the hooks before them:
+    /// of the newest summary first, retracted ones too.
+    pub fn kept(&self) -> impl Iterator<Item = (EntryId, &[String])> {
+        self.kept
+            .iter()
+            .rev()
+            .map(|(id, kept)| (*id, kept.as_slice()))
     }
 
     fn of(&mut self, request: EntryId) -> Option<&mut Text> {

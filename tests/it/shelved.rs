@@ -77,6 +77,11 @@ fn noted(dir: &Path) -> (PathBuf, Recorder) {
     (path, recorder)
 }
 
+/// Where the third of these lines begins.
+fn third(lines: &[&str]) -> u64 {
+    lines[..2].concat().len() as u64
+}
+
 /// What is done to a file, given its lines.
 type Change = fn(&File, &[&str]);
 
@@ -85,14 +90,12 @@ type Change = fn(&File, &[&str]);
 #[test]
 fn what_cannot_be_read_again_ends_the_run() {
     let stays = |_: &File, _: &[&str]| {};
-    let other = |file: &File, _: &[&str]| file.write_all_at(b"X", 400).unwrap();
+    let other = |file: &File, lines: &[&str]| file.write_all_at(b"X", third(lines) + 40).unwrap();
     let swapped = |file: &File, lines: &[&str]| {
-        let [one, two] = [lines[2], lines[3]];
-        let at = lines[..2].concat().len() as u64;
-        file.write_all_at(format!("{two}{one}").as_bytes(), at)
-            .unwrap();
+        let both = format!("{}{}", lines[3], lines[2]);
+        file.write_all_at(both.as_bytes(), third(lines)).unwrap();
     };
-    let cut = |file: &File, _: &[&str]| file.set_len(300).unwrap();
+    let cut = |file: &File, lines: &[&str]| file.set_len(third(lines) + 40).unwrap();
     let cases: [(Change, Option<&str>); 4] = [
         (stays, None),
         (
@@ -112,13 +115,13 @@ fn what_cannot_be_read_again_ends_the_run() {
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         change(&OpenOptions::new().write(true).open(&path).unwrap(), &lines);
         let left = fs::metadata(&path).unwrap().len();
-        let third = recorder.view().transcript().get(EntryId(3)).map(|it| it.id);
+        let read = recorder.view().transcript().get(EntryId(3)).map(|it| it.id);
         let goes_on = recorder.record(note("goes on"));
         let Some(why) = why else {
-            assert_eq!((third, goes_on.unwrap()), (Some(EntryId(3)), EntryId(42)));
+            assert_eq!((read, goes_on.unwrap()), (Some(EntryId(3)), EntryId(42)));
             continue;
         };
-        assert_eq!(third, None);
+        assert_eq!(read, None);
         let error = goes_on.unwrap_err();
         let expected = format!("{} is not as it was read or written", path.display());
         assert_eq!(error.to_string(), expected);

@@ -19,8 +19,7 @@ use std::fmt::Write as _;
 
 use crate::compaction::carry::{FAILURES, cost, failures};
 use crate::id::{EntryId, Span};
-use crate::overlay::{Author, Carry, Layer};
-use crate::transcript::{Event, Note, Purpose};
+use crate::overlay::{Author, Carry};
 use crate::view::View;
 use crate::words;
 use stays::Stays;
@@ -36,9 +35,6 @@ const DEMANDS: usize = 20;
 
 /// The most quotations that are marked.
 const MARKS: usize = 8;
-
-/// Entries before an overlay among which the requests that led to it are sought.
-const PASS: usize = 64;
 
 /// What the check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,9 +137,11 @@ fn items(view: &View, span: Span, keep: &[String]) -> Vec<Item> {
     let mut seen = HashSet::new();
     let mut items = Vec::new();
     // Of those as well that a newer one covers: it was not asked for what they keep.
-    let laid = view.overlays().into_iter().rev();
-    let asked = laid.filter(|overlay| is_summary(view, *overlay));
-    let asked = asked.flat_map(|overlay| kept_before(view, overlay));
+    let laid = view
+        .sought()
+        .kept()
+        .filter(|(summary, _)| view.is_laid(*summary));
+    let asked = laid.flat_map(|(_, kept)| kept.iter().map(String::as_str));
     for text in keep.iter().map(String::as_str).chain(asked) {
         let text = text.trim();
         if !text.is_empty() && seen.insert(text.to_owned()) {
@@ -202,41 +200,6 @@ fn recorded(view: &View, span: Span) -> Vec<(String, String)> {
         .map(|(path, file)| (path.clone(), words::file(true, path, file.call)));
     let first = failures.into_iter().chain(todos).chain(files);
     first.chain(older).collect()
-}
-
-fn is_summary(view: &View, overlay: EntryId) -> bool {
-    let laid = view.overlay(overlay).map(|laid| &laid.layer);
-    matches!(laid, Some(Layer::Summary(_)))
-}
-
-/// What was asked to be kept by the requests that led to a summary, and by the hook before them.
-fn kept_before(view: &View, overlay: EntryId) -> Vec<&str> {
-    let before = Span::new(EntryId::FIRST, EntryId(overlay.0.saturating_sub(1)));
-    let mut kept = Vec::new();
-    for entry in view.transcript().span(before).iter().rev().take(PASS) {
-        match &entry.event {
-            Event::Request(request) => match &request.purpose {
-                Purpose::Summary(ask) => kept.extend(ask.keep.iter().map(String::as_str)),
-                Purpose::Combine(ask) => kept.extend(ask.keep.iter().map(String::as_str)),
-                Purpose::Round | Purpose::Repair { .. } => break,
-            },
-            Event::Note(Note::Hook(hook)) => kept.extend(hook.keep.iter().map(String::as_str)),
-            Event::Result(_) | Event::User(_) => break,
-            Event::Run(_)
-            | Event::Setup(_)
-            | Event::Response(_)
-            | Event::Started(_)
-            | Event::Overlay(_)
-            | Event::Retract(_)
-            | Event::Pin(_)
-            | Event::Unpin(_)
-            | Event::Fault(_)
-            | Event::Note(_)
-            | Event::End(_)
-            | Event::Unknown(_) => {}
-        }
-    }
-    kept
 }
 
 /// Quotations in the texts of summaries that are said to be the user's and are not.

@@ -103,13 +103,13 @@ fn answer(call: &Call<'_>) -> Result<Outcome, String> {
         }
         (None, Some(pattern)) => search(&pattern, |pattern| {
             let mut found = Found::default();
-            for entry in call.view.transcript().entries() {
+            for entry in call.view.transcript().entries().passing() {
                 // The call that searches names what it looks for.
                 let own =
                     matches!(&entry.event, Event::Response(_)) && entry.id == call.id.response;
                 if !own
-                    && passage::is_said(call, entry)
-                    && let Some(passage) = Passage::of(call, entry)
+                    && passage::is_said(call, &entry)
+                    && let Some(passage) = Passage::of(call, &entry)
                 {
                     found.look(&passage, pattern, &(1..u64::MAX));
                 }
