@@ -55,6 +55,8 @@ impl Limits {
     /// The same for tools that write in these directories.
     pub(super) fn writing(mut self, written: &[PathBuf]) -> Self {
         self.disk.places = Place::all(written);
+        // What is free now is what a disk is held against, however quickly it is filled then.
+        self.disk.shortage();
         self
     }
 
