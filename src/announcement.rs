@@ -4,10 +4,11 @@
 //! do next and stop, some write the call into their text. [`announced`] finds such replies by how
 //! they end, in English, and rather misses one than takes a final account for one.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a reply announces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Announcement {
     /// Work that is yet to be done.
     Work,

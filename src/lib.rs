@@ -90,6 +90,7 @@
 //! - The provider's ids are never looked anything up by, and its types stay in [`wire`] and [`model`].
 
 // Ground: plain data.
+mod json_text;
 pub mod id;
 pub mod exchange;
 pub mod overlay;

@@ -6,6 +6,8 @@
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
+use serde::{Deserialize, Serialize};
+
 use crate::exchange::{Reasoning, Response, Usage};
 use crate::setup::{EstimateRule, Prices};
 use crate::transcript::Estimate;
@@ -20,7 +22,7 @@ const BOUNDS: (u64, u64) = (500, 4000);
 const LEARNED_FROM: usize = 5;
 
 /// Numbers of characters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chars {
     /// All Unicode scalars.
     pub all: u64,
@@ -105,7 +107,7 @@ impl SubAssign for Chars {
 }
 
 /// The factor learned from the provider's own counts: the median over the newest responses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
     /// Newest last; each in thousandths.
     learned: Vec<u64>,

@@ -241,6 +241,9 @@ impl Agent {
             }),
         )?;
         recorder.sync()?;
+        if let Err(error) = recorder.keep_index() {
+            tracing::debug!("no index is kept: {error}");
+        }
         #[cfg(debug_assertions)]
         proved::when_it_ends(recorder, first);
         Ok(Finished { reason, text })

@@ -4,6 +4,8 @@
 //! away, and how the content reads is looked up from what is left. So the order in which overlays
 //! were laid hardly matters, and a retract uncovers exactly what its overlay alone covered.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{CallId, EntryId};
 use crate::overlay::Form;
 
@@ -30,7 +32,7 @@ pub struct Stubbed {
 }
 
 /// One overlay's opinion on a call or a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Opinion {
     /// The result reads as a stub.
     StubResult {
@@ -48,7 +50,7 @@ pub enum Opinion {
 }
 
 /// The opinions on one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallLayers(Box<[(EntryId, Opinion)]>);
 
 impl CallLayers {
@@ -114,7 +116,7 @@ impl CallLayers {
 
 /// The overlays that hold one opinion on a content that knows only that one: hidden reasoning, a
 /// hidden attachment, a hidden round, a summary.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cover(Box<[EntryId]>);
 
 impl Cover {

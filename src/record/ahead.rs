@@ -23,7 +23,8 @@ pub(super) fn read<R: BufRead + Send>(
     reader: &mut Reader<R>,
     mut take: impl FnMut(Item),
 ) -> io::Result<()> {
-    while reader.offset() < LONG {
+    let long = reader.offset() + LONG;
+    while reader.offset() < long {
         match reader.read()? {
             Some(item) => take(item),
             None => return Ok(()),

@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 
 use crate::exchange::Clipped;
 use crate::id::Digest;
@@ -165,7 +166,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// What a run has kept, as its entries name it: as much as it may, and no more.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Kept {
     digests: BTreeSet<Digest>,
     bytes: u64,

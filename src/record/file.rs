@@ -4,7 +4,7 @@
 //! longer leads to the file that is open, or someone else changed its length.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
     PermissionsExt as _,
@@ -19,8 +19,11 @@ use crate::record::blobs::Blobs;
 use crate::record::directory::{parent, sync_directory};
 use crate::record::lock::{self, LockError};
 use crate::record::shelf::Bytes;
-use crate::record::storage::{Durability, Storage};
+use crate::record::storage::{Durability, Stamp, Storage};
 use crate::transcript::shelf::Shelf;
+
+/// How long a transcript is of which an index is kept: reading less takes no time that matters.
+const INDEXED: u64 = 4 << 20;
 
 /// A transcript cannot be opened for writing.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +90,7 @@ pub struct FileStorage {
     file: Arc<File>,
     length: u64,
     durability: Durability,
+    indexed_from: Option<u64>,
     /// Directories in which something was created since they were last synced.
     unsynced: Vec<PathBuf>,
     blobs: Blobs,
@@ -168,6 +172,13 @@ impl FileStorage {
         Self::locked(path.to_owned(), file, durability, unsynced)
     }
 
+    /// Keeps an index of a transcript of at least so many bytes; `None`: of none, and uses none.
+    #[must_use]
+    pub fn indexed_from(mut self, bytes: Option<u64>) -> Self {
+        self.indexed_from = bytes;
+        self
+    }
+
     /// The path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -206,6 +217,7 @@ impl FileStorage {
             file: Arc::new(file),
             length: found.len(),
             durability,
+            indexed_from: Some(INDEXED),
             unsynced,
         })
     }
@@ -245,9 +257,13 @@ impl Storage for FileStorage {
     }
 
     fn read(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        self.read_from(0)
+    }
+
+    fn read_from(&self, offset: u64) -> io::Result<Box<dyn BufRead + Send + '_>> {
         let bytes = FileBytes {
             file: &self.file,
-            offset: 0,
+            offset,
         };
         Ok(Box::new(BufReader::with_capacity(64 << 10, bytes)))
     }
@@ -260,6 +276,60 @@ impl Storage for FileStorage {
         let file = Arc::clone(&self.file);
         let read = move |offset, bytes: &mut [u8]| file.read_exact_at(bytes, offset);
         Some(Box::new(Bytes::new(read)))
+    }
+
+    fn indexed_from(&self) -> Option<u64> {
+        self.indexed_from
+    }
+
+    fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
+        let path = index_of(&self.path);
+        match open_plain(&path, OpenOptions::new().read(true)) {
+            Ok(file) => Ok(Some(Box::new(BufReader::with_capacity(64 << 10, file)))),
+            Err(FileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn write_index(
+        &mut self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let path = index_of(&self.path);
+        let part = path.with_extension("index.part");
+        // One that was never finished is in nobody's hands: the transcript is locked.
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&part)?;
+        let mut out = BufWriter::with_capacity(64 << 10, file);
+        let written = write(&mut out).and_then(|()| out.flush());
+        let kept = written.and_then(|()| fs::rename(&part, &path));
+        if kept.is_err() {
+            fs::remove_file(&part).ok();
+        }
+        kept
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        let found = self.file.metadata()?;
+        Ok(Some(Stamp {
+            file: [found.dev(), found.ino()],
+            length: found.len(),
+            changed: [
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime(),
+                found.ctime_nsec(),
+            ],
+        }))
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
@@ -278,6 +348,11 @@ impl Storage for FileStorage {
     fn location(&self) -> String {
         self.path.display().to_string()
     }
+}
+
+/// Where the index of a transcript lies.
+pub(super) fn index_of(transcript: &Path) -> PathBuf {
+    transcript.with_extension("index")
 }
 
 /// The bytes of an open file, read at an offset of their own.

@@ -44,21 +44,13 @@ impl Journal {
         }
     }
 
-    /// Reads every entry and gets ready to write behind the last one. Nothing is written yet.
-    pub(super) fn open(
-        storage: Box<dyn Storage>,
-        take: impl FnMut(Entry, Line),
-    ) -> Result<(Self, Found), RecordError> {
+    /// Gets ready to write behind what was found in a storage. Nothing is written yet.
+    pub(super) fn open(storage: Box<dyn Storage>, found: &Found) -> Self {
         let mut journal = Self::new(storage);
-        let found = journal.storage.read().and_then(|bytes| scan(bytes, take));
-        let found = found.map_err(|source| RecordError::Read {
-            location: journal.storage.location(),
-            source,
-        })?;
         journal.line_open = found.line_open;
         // Whoever wrote it may have ended before its last sync.
         journal.unsynced = true;
-        Ok((journal, found))
+        journal
     }
 
     fn new(storage: Box<dyn Storage>) -> Self {
@@ -120,6 +112,12 @@ impl Journal {
         &*self.storage
     }
 
+    /// The storage, unless something failed: what it holds is uncertain then.
+    pub(super) fn storage_mut(&mut self) -> Option<&mut dyn Storage> {
+        let usable = !self.failed && !self.line_open;
+        usable.then_some(&mut *self.storage)
+    }
+
     pub(super) fn syncs(&self) -> u64 {
         self.syncs
     }
@@ -149,13 +147,17 @@ fn at(offset: u64, bytes: u64) -> Line {
 }
 
 /// Reads a whole file, entry by entry.
-pub(super) fn scan(
-    bytes: impl BufRead + Send,
+pub(super) fn scan(bytes: impl BufRead + Send, take: impl FnMut(Entry, Line)) -> io::Result<Found> {
+    scan_with(Reader::new(bytes), take)
+}
+
+/// Reads the rest of a file, entry by entry.
+pub(super) fn scan_with(
+    mut reader: Reader<impl BufRead + Send>,
     mut take: impl FnMut(Entry, Line),
 ) -> io::Result<Found> {
     let mut damage = Vec::new();
     let mut torn = None;
-    let mut reader = Reader::new(bytes);
     ahead::read(&mut reader, |item| match item {
         Item::Entry {
             offset,

@@ -3,7 +3,7 @@
 //! It can be told to fail, and to forget what was not synced, as a machine does that loses power.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Cursor};
+use std::io::{self, BufRead, Cursor, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::id::Digest;
@@ -30,6 +30,8 @@ struct Memory {
     syncs: u64,
     operations: u64,
     failure: Option<(u64, Failure)>,
+    indexed_from: Option<u64>,
+    index: Option<Vec<u8>>,
 }
 
 /// How an operation fails.
@@ -54,6 +56,23 @@ impl MemoryStorage {
         Self {
             memory: Arc::new(Mutex::new(memory)),
         }
+    }
+
+    /// Keeps an index once there are so many bytes.
+    #[must_use]
+    pub fn indexed_from(self, bytes: u64) -> Self {
+        self.memory().indexed_from = Some(bytes);
+        self
+    }
+
+    /// The index, if one was kept.
+    pub fn index(&self) -> Option<Vec<u8>> {
+        self.memory().index.clone()
+    }
+
+    /// Puts this in the place of the index.
+    pub fn set_index(&self, index: Option<Vec<u8>>) {
+        self.memory().index = index;
     }
 
     /// All bytes.
@@ -186,6 +205,24 @@ impl Storage for MemoryStorage {
         let storage = self.clone();
         let read = move |offset, bytes: &mut [u8]| storage.read_at(offset, bytes);
         Some(Box::new(Bytes::new(read)))
+    }
+
+    fn indexed_from(&self) -> Option<u64> {
+        self.memory().indexed_from
+    }
+
+    fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
+        Ok(self.index().map(|index| Box::new(Cursor::new(index)) as _))
+    }
+
+    fn write_index(
+        &mut self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut index = Vec::new();
+        write(&mut index)?;
+        self.set_index(Some(index));
+        Ok(())
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod clock;
 mod file;
 mod follow;
 pub mod fork;
+mod index;
 mod journal;
 mod lock;
 mod memory;
@@ -34,14 +35,15 @@ pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
 pub use follow::{Follow, FollowError};
 pub use memory::{Failure, MemoryStorage, SECTOR};
-pub use storage::{Durability, Storage};
+pub use storage::{Durability, Stamp, Storage};
 
 use crate::id::{Digest, EntryId, RunId};
 use crate::record::blobs::Kept;
-use crate::record::journal::Journal;
+use crate::record::index::{Covered, Indexed};
+use crate::record::journal::{Found, Journal};
 use crate::secret::Known;
-use crate::transcript::jsonl::{Damage, EncodeError};
-use crate::transcript::shelf::Lost;
+use crate::transcript::jsonl::{Damage, EncodeError, Reader};
+use crate::transcript::shelf::{Line, Lost};
 use crate::transcript::{At, Entry, Event, FORMAT, Note, Run, Transcript};
 use crate::view::{Hold, View};
 
@@ -166,6 +168,9 @@ pub struct Recorder {
     run: RunId,
     kept: Kept,
     known: Known,
+    covered: Covered,
+    /// All lines are entries, or described by one.
+    is_whole: bool,
 }
 
 impl Recorder {
@@ -179,6 +184,8 @@ impl Recorder {
             run: run.run,
             kept: Kept::default(),
             known: Known::default(),
+            covered: Covered::default(),
+            is_whole: true,
         };
         recorder.record(Event::Run(run))?;
         Ok(recorder)
@@ -192,12 +199,16 @@ impl Recorder {
         damage: OnDamage,
     ) -> Result<Self, RecordError> {
         let location = storage.location();
-        let mut view = view(&*storage);
-        let mut kept = Kept::default();
-        let (journal, found) = Journal::open(storage, |entry, line| {
-            kept.take(&entry.event);
-            view.take_line(Arc::new(entry), line);
+        let Read {
+            view,
+            kept,
+            covered,
+            found,
+        } = read(&*storage).map_err(|source| {
+            let location = location.clone();
+            RecordError::Read { location, source }
         })?;
+        let journal = Journal::open(storage, &found);
 
         let transcript = view.transcript();
         if let Some(source) = transcript.lost().cloned() {
@@ -222,6 +233,8 @@ impl Recorder {
             kept,
             view,
             known: Known::default(),
+            covered,
+            is_whole: accepted.is_empty(),
         };
         if let Some(torn) = found.torn {
             recorder.record(Event::Note(Note::Torn(torn)))?;
@@ -286,6 +299,22 @@ impl Recorder {
         Ok(Some(digest))
     }
 
+    /// Keeps beside the transcript what spares whoever takes it up next reading all of it, if it is long
+    /// and an index is kept at all; returns whether it did. It may be deleted at any time. The
+    /// transcript is not touched, so an error here is no failure of the run.
+    pub fn keep_index(&mut self) -> io::Result<bool> {
+        let is_sure = self.is_whole && self.view.transcript().lost().is_none();
+        match self.journal.storage_mut().filter(|_| is_sure) {
+            Some(storage) => index::keep(storage, &self.view, &self.kept, &mut self.covered),
+            None => Ok(false),
+        }
+    }
+
+    /// How many bytes of the transcript an index spared reading, or covers by now.
+    pub fn indexed(&self) -> u64 {
+        self.covered.length
+    }
+
     /// What the entries say.
     pub fn view(&self) -> &View {
         &self.view
@@ -322,6 +351,54 @@ impl Recorder {
         entries.any(
             |entry| matches!(&entry.event, Event::Note(Note::Damage { text }) if text == places),
         )
+    }
+}
+
+/// What was read of a storage.
+struct Read {
+    view: View,
+    kept: Kept,
+    covered: Covered,
+    found: Found,
+}
+
+/// Reads every entry; by the index as far as it goes, if there is one that is right and nothing behind
+/// it is in doubt.
+fn read(storage: &dyn Storage) -> io::Result<Read> {
+    if let Some(indexed) = index::take_up(storage) {
+        let Indexed {
+            mut view,
+            mut kept,
+            covered,
+        } = indexed;
+        let rest = storage.read_from(covered.length)?;
+        let expected = view.transcript().next_id();
+        let rest = Reader::behind(rest, covered.length, expected);
+        let found = journal::scan_with(rest, taking(&mut view, &mut kept))?;
+        if found.damage.is_empty() && found.torn.is_none() {
+            return Ok(Read {
+                view,
+                kept,
+                covered,
+                found,
+            });
+        }
+    }
+    let mut view = view(storage);
+    let mut kept = Kept::default();
+    let found = journal::scan(storage.read()?, taking(&mut view, &mut kept))?;
+    Ok(Read {
+        view,
+        kept,
+        covered: Covered::default(),
+        found,
+    })
+}
+
+fn taking<'a>(view: &'a mut View, kept: &'a mut Kept) -> impl FnMut(Entry, Line) + 'a {
+    |entry, line| {
+        kept.take(&entry.event);
+        view.take_line(Arc::new(entry), line);
     }
 }
 

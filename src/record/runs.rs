@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use crate::id::{EntryId, RunId};
-use crate::record::file::{FileError, FileStorage, open_plain};
+use crate::record::file::{FileError, FileStorage, index_of, open_plain};
 use crate::record::{Blobs, Durability, Storage as _, journal, lock};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Entry, Event, Run, Torn, Transcript};
@@ -348,6 +348,10 @@ pub fn remove(path: &Path) -> Result<Removed, FindError> {
     // Blobs first: what is left of an attempt that failed can be removed by another.
     let blobs = Blobs::beside(path).remove().map_err(failed)?;
     let bytes = storage.length().map_err(failed)?;
+    match fs::remove_file(index_of(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
     fs::remove_file(path).map_err(failed)?;
     Ok(Removed { run, bytes, blobs })
 }

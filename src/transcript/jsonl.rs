@@ -220,6 +220,17 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    /// Reads the rest of a file: `inner` stands at the beginning of a line, at this offset, behind all
+    /// entries before `expected`. Lines are counted from there.
+    pub(crate) fn behind(inner: R, offset: u64, expected: EntryId) -> Self {
+        Self {
+            offset,
+            expected,
+            begun: Begun::at(offset, Vec::new()),
+            ..Self::new(inner)
+        }
+    }
+
     /// Reads a file that may still grow: at its end there is no item, and later perhaps one again. A
     /// last line that is not finished waits, and so does the judgement of lines before it that are no
     /// entries.

@@ -26,8 +26,9 @@ pub use event::{
     Reason, Request, Retract, Speaker, Started, Torn, Totals, Unknown, User,
 };
 pub use purpose::{Combine, Purpose, Source, Summarize};
-pub use run::{BatchTask, Import, Parent, Run};
+pub use run::{BatchTask, GENERATOR, Import, Parent, Run};
 pub use sequence::Stretch;
+use serde::{Deserialize, Serialize};
 pub use work::Work;
 
 use crate::id::{EntryId, Span};
@@ -53,16 +54,17 @@ pub struct Transcript {
 }
 
 /// An entry: held, or let go.
-#[derive(Clone, Debug)]
-struct Slot {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Slot {
+    #[serde(skip)]
     entry: Option<Arc<Entry>>,
     /// Where it lies; of no bytes if that is not known.
     line: Line,
 }
 
 /// From this place on each id follows the one before it.
-#[derive(Clone, Copy, Debug)]
-struct Begin {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Begin {
     place: usize,
     id: EntryId,
 }
@@ -73,6 +75,24 @@ impl Transcript {
         Self {
             shelf: Some(Arc::new(Shelved::new(shelf))),
             ..Self::default()
+        }
+    }
+
+    /// Where entries begin and lie, as an index keeps it.
+    pub(crate) fn places(&self) -> (&[Begin], &Sequence<Slot>) {
+        (&self.begins, &self.slots)
+    }
+
+    /// A transcript of entries that lie in these places of a shelf, none of which is held.
+    pub(crate) fn lying(
+        shelf: impl Shelf + 'static,
+        begins: Vec<Begin>,
+        slots: Sequence<Slot>,
+    ) -> Self {
+        Self {
+            slots,
+            begins,
+            ..Self::on(shelf)
         }
     }
 
@@ -180,6 +200,20 @@ impl Transcript {
             slot.entry = Some(entry);
             self.held += 1;
         }
+    }
+
+    /// Holds so many of the newest entries.
+    pub(crate) fn hold_newest(&mut self, count: usize) {
+        for place in self.slots.len().saturating_sub(count)..self.slots.len() {
+            if let Some(id) = self.id_at(place) {
+                self.hold(id);
+            }
+        }
+    }
+
+    /// Lets go of what was read again only to be looked at.
+    pub(crate) fn forget_fetched(&mut self) {
+        self.fetched = Fetched::default();
     }
 
     /// The entry that is so many before the newest, if it is held.

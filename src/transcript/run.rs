@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::id::{Digest, EntryId, RunId};
 use crate::transcript::event::is_zero;
 
+/// What writes transcripts: this program and its version.
+pub const GENERATOR: &str = concat!("undertext ", env!("CARGO_PKG_VERSION"));
+
 /// The body of a `run` entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -38,7 +41,7 @@ impl Run {
             format: crate::transcript::FORMAT,
             run,
             workspace: workspace.into(),
-            generator: concat!("undertext ", env!("CARGO_PKG_VERSION")).to_owned(),
+            generator: GENERATOR.to_owned(),
             name: None,
             parent: None,
             imported: None,

@@ -8,11 +8,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::EntryId;
 use crate::transcript::Entry;
 
 /// Where the line of an entry lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// Where it begins, in bytes.
     pub offset: u64,

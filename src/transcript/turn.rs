@@ -4,13 +4,15 @@
 //! a round and ends with the last result of its response; a request that follows one without a
 //! response belongs to the same round.
 
+use serde::{Deserialize, Serialize};
+
 use crate::exchange::Response;
 use crate::id::{CallId, EntryId, Span};
 use crate::transcript::sequence::{Sequence, Stretch};
 use crate::transcript::{Entry, Event, Purpose, Speaker};
 
 /// One round.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Its number, from 1 through the whole run.
     pub number: u32,
@@ -52,8 +54,10 @@ impl Round {
 /// The turns and rounds of a run, kept up to date one entry at a time.
 ///
 /// Only the newest round can lack a response, so requests, rounds and responses ascend together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rounds {
+    /// Kept apart, as it grows with the run.
+    #[serde(skip)]
     all: Sequence<Round>,
     turns: Vec<EntryId>,
 }
@@ -127,6 +131,17 @@ impl Rounds {
             .get(place)
             .filter(|round| round.response == Some(response))
             .map(|_| place)
+    }
+
+    /// All rounds, as they are kept apart.
+    pub(crate) fn sequence(&self) -> &Sequence<Round> {
+        &self.all
+    }
+
+    /// These rounds in the place of none.
+    #[must_use]
+    pub(crate) fn with(self, all: Sequence<Round>) -> Self {
+        Self { all, ..self }
     }
 
     /// All rounds, oldest first.

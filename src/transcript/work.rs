@@ -1,12 +1,14 @@
 //! Which entries are the run's own work, and so whether it stays ended.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::EntryId;
 use crate::overlay::Origin;
 use crate::transcript::{Entry, Event, Reason};
 
 /// Tells the work of a run from what a person does to it: a run that ended stays ended while a
 /// person changes how it reads, also if a model writes a summary for that.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Work {
     /// The newest request, if it is for a summary that a person ordered.
     by_hand: Option<EntryId>,

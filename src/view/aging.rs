@@ -3,9 +3,9 @@
 //! Kept up to date with every result, so that looking before each request costs nothing. Overlays,
 //! retracts, pins and settings change what is old; then it is counted anew over what still reads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Hint, Treatment};
 use crate::id::{CallId, EntryId, Span};
@@ -20,7 +20,7 @@ use crate::view::pieces::Part;
 use crate::words;
 
 /// Standing results, newest last, and the old calls that a stub would make shorter.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Aging {
     /// The newest results that stand, at most `keep_recent`.
     recent: VecDeque<CallId>,
@@ -31,13 +31,13 @@ pub struct Aging {
     /// What they save together.
     saves: Chars,
     /// Calls that a person's retract uncovered: they are left alone.
-    uncovered: HashSet<CallId>,
+    uncovered: BTreeSet<CallId>,
     /// Old calls that were looked at, with what came of it, as long as nothing changed how they read.
-    judged: HashMap<CallId, Option<Candidate>>,
+    judged: BTreeMap<CallId, Option<Candidate>>,
 }
 
 /// A call of which micro-compaction may put something away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The entry of its result.
     pub result: EntryId,
@@ -48,7 +48,7 @@ pub struct Candidate {
 }
 
 /// What of a call may be put away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parts {
     /// The result.
     Result,

@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::EntryId;
 
 /// The summaries that are not retracted, and the ranges of items that each wins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Bands {
     /// Every summary: the items it covers, and whether there is anything to show again.
     laid: BTreeMap<EntryId, Laid>,
@@ -18,7 +20,7 @@ pub(super) struct Bands {
     won: BTreeMap<usize, (usize, EntryId)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Laid {
     items: Range<usize>,
     carries: bool,

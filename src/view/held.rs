@@ -5,6 +5,7 @@
 //! when somebody asks for it. What is looked at for that is what a new entry changed, so it costs
 //! nothing that grows with the run. Where nothing can be read again, everything is held.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::id::{CallId, EntryId};
@@ -98,6 +99,39 @@ impl View {
                 self.transcript.let_go(id);
             }
         }
+    }
+
+    /// Holds again what a view that was kept holds besides what it reads: its newest entries, the first
+    /// one, the settings in force and the summaries in place.
+    pub(super) fn hold_again(&mut self) {
+        let newest = match self.hold {
+            Hold::Read => NEWEST,
+            Hold::Nothing => 1,
+        };
+        self.transcript.hold_newest(newest);
+        if self.hold == Hold::Read {
+            let summaries = self.bands.places().into_keys();
+            let others = self.setups.last().copied().into_iter();
+            for id in others.chain([EntryId::FIRST]).chain(summaries) {
+                self.transcript.hold(id);
+            }
+        }
+        self.transcript.forget_fetched();
+    }
+
+    /// Holds again what it reads.
+    pub(super) fn hold_read(&mut self) {
+        let items: BTreeSet<usize> = self.pieces.list().iter().map(|it| it.item).collect();
+        for index in items {
+            for (id, _) in self
+                .parts_held(index)
+                .into_iter()
+                .filter(|(_, needed)| *needed)
+            {
+                self.transcript.hold(id);
+            }
+        }
+        self.transcript.forget_fetched();
     }
 
     /// Whether an old entry is held.

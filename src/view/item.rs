@@ -4,13 +4,15 @@
 //! overlay is resolved, when it is taken in, to changes of single items; what it points at later
 //! never comes under it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{CallId, EntryId, Span};
 use crate::overlay::layers::{CallLayers, Cover, Opinion, Reads};
 use crate::overlay::{Hide, Layer, Stub};
 use crate::transcript::sequence::Sequence;
 
 /// One item of the conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Item {
     /// The user entry or the response.
     pub(super) entry: EntryId,
@@ -19,7 +21,7 @@ pub(super) struct Item {
 }
 
 /// What an item is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Kind {
     /// A user entry, with what hides each attachment.
     User(Vec<Cover>),
@@ -35,7 +37,7 @@ pub(super) enum Kind {
 }
 
 /// A call within an item.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CallState {
     /// The first result; without one the call is open.
     pub(super) result: Option<EntryId>,
@@ -125,6 +127,16 @@ impl Item {
 pub(super) struct Items(Sequence<Item>);
 
 impl Items {
+    /// These items.
+    pub(super) fn of(items: Sequence<Item>) -> Self {
+        Self(items)
+    }
+
+    /// All of them.
+    pub(super) fn sequence(&self) -> &Sequence<Item> {
+        &self.0
+    }
+
     /// Appends an item and returns its index.
     pub(super) fn push(&mut self, entry: EntryId, kind: Kind) -> usize {
         self.0.push(Item { entry, kind });

@@ -1,8 +1,11 @@
 //! How the run's requests went and what it has used: what limits, retries and estimates look at.
 
+use serde::{Deserialize, Serialize};
+
 use crate::announcement::{self, Announcement};
 use crate::exchange::{Ending, Response, Status, Usage};
 use crate::id::{CallId, EntryId};
+use crate::json_text;
 use crate::meter::{self, Chars, Factor};
 use crate::overlay::{Layer, Origin};
 use crate::setup::{EstimateRule, Prices, Setup};
@@ -14,17 +17,20 @@ use crate::transcript::{
 use crate::view::taught::Taught;
 
 /// The account of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Ledger {
     /// The newest request, whatever it is for.
     pub asked: Option<Asked>,
     /// When the newest round was asked for.
     pub round_asked: Option<(EntryId, At)>,
     /// What was used since the newest end, or since the beginning.
+    #[serde(with = "json_text")]
     pub since_end: Totals,
     /// The same before the newest round's response.
+    #[serde(with = "json_text")]
     pub before_round: Totals,
     /// What the whole run used.
+    #[serde(with = "json_text")]
     pub whole: Totals,
     /// When the run was begun or taken up since the newest end.
     pub begun: Option<At>,
@@ -45,6 +51,7 @@ pub struct Ledger {
     /// What the newest replies announced without calling anything, and how many did in a row.
     pub announced: Option<(Announcement, u32)>,
     /// What came of the newest check under these settings, and its entry.
+    #[serde(with = "json_text")]
     pub check: Option<(EntryId, Check)>,
     /// Replies that failed the check since a person spoke or the run ended.
     pub checks_failed: u32,
@@ -90,11 +97,12 @@ pub struct Ledger {
 }
 
 /// A request and what became of it so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Its entry.
     pub request: EntryId,
     /// What it is for.
+    #[serde(with = "json_text")]
     pub purpose: Purpose,
     /// When it was recorded.
     pub at: At,
@@ -115,7 +123,7 @@ pub struct Asked {
 }
 
 /// The same call that failed again and again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streak {
     /// The newest of them.
     pub call: CallId,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::exchange::{Status, ToolResult};
@@ -12,7 +13,7 @@ use crate::transcript::{Entry, Event, Speaker, Transcript};
 use crate::view::View;
 
 /// The working state of a run, from facts alone. Copies share what grows with the run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Working {
     /// The working directory after the newest call that said so.
     pub cwd: Option<String>,
@@ -33,7 +34,7 @@ pub struct Working {
 }
 
 /// A file as the model last knew it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Its digest then.
     pub sha256: Digest,
@@ -44,7 +45,7 @@ pub struct FileState {
 }
 
 /// A command that failed when it last ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The call.
     pub call: CallId,

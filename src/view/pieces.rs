@@ -7,13 +7,15 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::EntryId;
 use crate::meter::Chars;
 use crate::wire::TAIL;
 use crate::wire::digest::PrefixDigest;
 
 /// Which message a piece is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Part {
     /// A user's message.
     User,

@@ -4,8 +4,10 @@
 //! are written) or by `Recall`. Each counts once. The view looks at how the older one reads when the
 //! answer comes, so a call costs one look, however long the run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Status, ToolCall, ToolResult, arguments, normalised};
 use crate::id::{CallId, Digest, EntryId};
@@ -14,13 +16,15 @@ use crate::overlay::layers::{Cover, Reads};
 use crate::transcript::Event;
 use crate::view::View;
 use crate::view::item::Kind;
+use crate::view::newest::Newest;
 use crate::words;
 
 /// The contents that were hidden and fetched again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Regret {
-    /// The newest call of each tool with each arguments.
-    newest: Arc<HashMap<Digest, CallId>>,
+    /// The newest call of each tool with each arguments; kept apart, as it grows with the run.
+    #[serde(skip)]
+    pub(super) newest: Newest,
     calls: Arc<BTreeSet<CallId>>,
     texts: Arc<BTreeSet<EntryId>>,
     by_tool: BTreeMap<String, u64>,
@@ -28,6 +32,12 @@ pub struct Regret {
 }
 
 impl Regret {
+    /// The same with these newest calls, which are kept apart.
+    #[must_use]
+    pub(super) fn with(self, newest: Newest) -> Self {
+        Self { newest, ..self }
+    }
+
     /// The calls that were hidden, or a half of them, and then fetched again.
     pub fn calls(&self) -> &BTreeSet<CallId> {
         &self.calls
@@ -112,7 +122,7 @@ impl View {
             return;
         }
         let digest = digest(call);
-        let before = Arc::make_mut(&mut self.regret.newest).insert(digest, id);
+        let before = self.regret.newest.insert(digest, id);
         let Some(before) = before else {
             return;
         };

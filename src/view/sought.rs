@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{EntryId, Span};
+use crate::json_text;
 use crate::overlay::Layer;
 use crate::transcript::{Entry, Event, Note, Purpose};
 
@@ -11,7 +14,7 @@ use crate::transcript::{Entry, Event, Note, Purpose};
 const PASS: u64 = 64;
 
 /// What was asked for besides rounds, and what became of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sought {
     texts: Vec<Text>,
     /// What summarisers have read, by the request that gave it to them: spans of raw entries.
@@ -23,11 +26,12 @@ pub struct Sought {
 }
 
 /// A text that a model was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// The request.
     pub request: EntryId,
     /// What it asks for.
+    #[serde(with = "json_text")]
     pub purpose: Purpose,
     /// The entries that the text stands for.
     pub span: Span,

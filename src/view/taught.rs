@@ -1,11 +1,13 @@
 //! What the answers of a run teach about its models: how much they read, and which counts to doubt.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::EntryId;
 use crate::setup::{Models, Role};
 use crate::transcript::Request;
 
 /// What was taught, as long as the models are the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taught {
     names: Vec<Option<String>>,
     /// The largest estimate of a request that was answered, by the role that was asked.

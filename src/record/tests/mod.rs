@@ -3,6 +3,7 @@
 mod crashes;
 mod files;
 mod forks;
+mod index;
 
 use super::*;
 use crate::exchange::{Clipped, Facts, Status, ToolResult};

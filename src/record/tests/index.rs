@@ -1,0 +1,174 @@
+//! The index beside a transcript's file: when it is kept, when it is believed, what stays beside it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::record::index::LAYOUT;
+
+/// A run of many entries in this directory, and where it lies.
+fn noted(dir: &Path) -> PathBuf {
+    let storage = FileStorage::create(dir, run().run, Durability::None).unwrap();
+    let path = storage.path().to_owned();
+    let mut recorder = create(storage.indexed_from(Some(0)));
+    for number in 0..600 {
+        recorder.record(user(&format!("message {number}"))).unwrap();
+    }
+    assert!(recorder.keep_index().unwrap());
+    path
+}
+
+fn storage(path: &Path) -> FileStorage {
+    let storage = FileStorage::open(path, Durability::None).unwrap();
+    storage.indexed_from(Some(0))
+}
+
+/// How many bytes of the transcript the index spares whoever takes it up.
+fn spared(path: &Path) -> u64 {
+    open(storage(path), OnDamage::Refuse).unwrap().indexed()
+}
+
+#[test]
+fn an_index_spares_reading_what_nobody_has_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let index = path.with_extension("index");
+    let length = fs::metadata(&path).unwrap().len();
+    assert_eq!(
+        fs::metadata(&index).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+
+    let long = FileStorage::open(&path, Durability::None).unwrap();
+    let long = long.indexed_from(Some(1 << 10));
+    let mut recorder = open(long, OnDamage::Refuse).unwrap();
+    assert_eq!(recorder.indexed(), length);
+    assert_eq!(recorder.view().rounds().turns().len(), 600);
+    // Little is new, so it is left as it is.
+    recorder.record(user("one more")).unwrap();
+    assert!(!recorder.keep_index().unwrap());
+    drop(recorder);
+    assert_eq!(spared(&path), length);
+
+    // A copy is another file, with the same bytes.
+    let copy = dir.path().join("copy.jsonl");
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(&index, copy.with_extension("index")).unwrap();
+    assert_eq!(spared(&copy), length);
+
+    // Without it, or where none is wanted, all is read.
+    let plain = FileStorage::open(&copy, Durability::None).unwrap();
+    let plain = open(plain.indexed_from(None), OnDamage::Refuse).unwrap();
+    assert_eq!(plain.indexed(), 0);
+    assert_eq!(plain.view().rounds().turns().len(), 601);
+    drop(plain);
+    fs::remove_file(copy.with_extension("index")).unwrap();
+    assert_eq!(spared(&copy), 0);
+}
+
+#[test]
+fn an_index_that_does_not_fit_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let index = path.with_extension("index");
+    let right = fs::read(&index).unwrap();
+    let lines = fs::read(&path).unwrap();
+    let before = |what: &[u8]| {
+        let found = right.windows(what.len()).position(|part| part == what);
+        found.unwrap()
+    };
+    let mut other_version = right.clone();
+    other_version[20] = u8::try_from(LAYOUT).unwrap() + 1;
+    let mut long = right.clone();
+    long.push(0);
+    let mut generator = right.clone();
+    generator[before(b"undertext 0")] = b'U';
+    for unfit in [
+        b"".to_vec(),
+        b"undertext".to_vec(),
+        other_version,
+        long,
+        generator,
+    ] {
+        fs::write(&index, unfit).unwrap();
+        assert_eq!(spared(&path), 0);
+        let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+        assert!(recorder.keep_index().unwrap());
+        drop(recorder);
+        assert_eq!(spared(&path), lines.len() as u64);
+    }
+
+    // Bytes that were changed in their place are damage, index or not.
+    let mut damaged = lines.clone();
+    damaged[lines.len() / 2] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let refused = open(storage(&path), OnDamage::Refuse).unwrap_err();
+    assert!(matches!(refused, RecordError::Damaged { .. }), "{refused}");
+    let mut accepted = open(storage(&path), OnDamage::Accept).unwrap();
+    assert!(!accepted.keep_index().unwrap());
+    drop(accepted);
+
+    // A transcript that is shorter than what it covers.
+    fs::write(&path, &lines[..lines.len() - 1]).unwrap();
+    assert_eq!(spared(&path), 0);
+
+    // What lies in its place and is no file is neither used nor an error.
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    fs::write(&path, &lines).unwrap();
+    let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    assert_eq!(recorder.indexed(), 0);
+    assert!(recorder.keep_index().is_err());
+    recorder.record(user("goes on")).unwrap();
+}
+
+#[test]
+fn a_torn_end_behind_an_index_is_closed_as_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let mut lines = fs::read(&path).unwrap();
+    lines.extend_from_slice(br#"{"id":602,"at":"#);
+    fs::write(&path, lines).unwrap();
+    let recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    let last = recorder.view().transcript().last().unwrap();
+    assert!(matches!(&last.event, Event::Note(Note::Torn(_))));
+    assert_eq!((last.id, recorder.indexed()), (EntryId(602), 0));
+}
+
+#[test]
+fn what_was_left_of_writing_an_index_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let part = path.with_extension("index.part");
+    fs::write(&part, "torn").unwrap();
+    fs::remove_file(path.with_extension("index")).unwrap();
+    let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    assert!(recorder.keep_index().unwrap());
+    assert!(!part.exists());
+    drop(recorder);
+    assert!(spared(&path) > 0);
+    runs::remove(&path).unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// What a view folds is part of what an index holds. If this fails, what is folded or how it is kept has
+/// changed: add one to `LAYOUT`, so that no index of before is believed, and take the new digest.
+#[test]
+fn the_layout_is_another_whenever_what_is_kept_is() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let golden = fs::read(dir.join("transcripts/demo.jsonl")).unwrap();
+    let storage = MemoryStorage::with(golden).indexed_from(0);
+    let view = open(storage, OnDamage::Refuse).unwrap();
+    let mut kept = view.view().save().unwrap();
+    view.view()
+        .save_lists(|blocks| {
+            for block in blocks {
+                kept.extend_from_slice(&block?);
+            }
+            Ok::<(), postcard::Error>(())
+        })
+        .unwrap();
+    let digest = Digest::of(&kept).hex();
+    assert_eq!((LAYOUT, &digest[..16]), (1, "8f1b65ae1a114159"));
+}

@@ -1,0 +1,140 @@
+//! A transcript that is taken up by its index reads as one that is read whole, and an index that does
+//! not fit is made anew: laws 3, 9 and 10 with the index on, off, stale, torn and of another file.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use undertext::id::EntryId;
+use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
+use undertext::step;
+use undertext::transcript::{At, Entry, Purpose, jsonl};
+use undertext::view::View;
+
+use crate::draft::note;
+use crate::generate::{Written, cases, lifelike, wild};
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// A moment after everything.
+const LATER: At = At(4_000_000_000_000);
+
+fn bytes(entries: &[Arc<Entry>]) -> Vec<u8> {
+    let lines = entries.iter().map(|entry| jsonl::encode(entry).unwrap());
+    lines.flatten().collect()
+}
+
+fn open(storage: &MemoryStorage) -> Option<Recorder> {
+    let storage = Box::new(storage.clone());
+    Recorder::open(storage, Clock::fixed(LATER), OnDamage::Refuse).ok()
+}
+
+/// The index of a transcript of these entries, if it is one that can be written.
+fn index(entries: &[Arc<Entry>]) -> Option<Vec<u8>> {
+    let storage = MemoryStorage::with(bytes(entries)).indexed_from(0);
+    assert!(open(&storage)?.keep_index().unwrap());
+    storage.index()
+}
+
+/// Takes these entries up by an index, and says how many bytes it spared.
+fn taken_up(entries: &[Arc<Entry>], index: Vec<u8>) -> (Recorder, u64) {
+    let storage = MemoryStorage::with(bytes(entries)).indexed_from(0);
+    storage.set_index(Some(index));
+    let recorder = open(&storage).unwrap();
+    let indexed = recorder.indexed();
+    (recorder, indexed)
+}
+
+/// Everything that is asked of a view, as text.
+fn told(view: &View) -> String {
+    let body = view
+        .body(&Purpose::Round)
+        .map(|body| (body.digest(), body.bytes));
+    let regret = view.regret();
+    let regret = (
+        regret.calls(),
+        regret.texts(),
+        regret.by_tool(),
+        regret.by_rule(),
+    );
+    let rounds = (view.rounds().all().to_vec(), view.rounds().turns());
+    let parts = [
+        format!("{:?}", view.readings()),
+        format!("{body:?} {:?}", view.may_ask()),
+        format!("{:?}", step::next(view, LATER)),
+        format!("{:?} {:?}", view.aging().candidates(), view.ripe()),
+        format!("{:?} {:?}", view.working(), view.ledger()),
+        format!("{:?} {regret:?}", view.sought()),
+        format!("{rounds:?} {:?}", view.overlays()),
+    ];
+    parts.join("\n")
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// On, and stale: what is behind the index is read and folded as ever.
+    #[test]
+    fn an_indexed_view_is_the_same(
+        Written(entries) in prop_oneof![lifelike(), wild()],
+        cut in any::<prop::sample::Index>(),
+    ) {
+        prop_assume!(!entries.is_empty());
+        let whole = MemoryStorage::with(bytes(&entries));
+        let covered = &entries[..=cut.index(entries.len())];
+        let (Some(whole), Some(index)) = (open(&whole), index(covered)) else {
+            return Ok(());
+        };
+        let (mut recorder, indexed) = taken_up(&entries, index);
+        prop_assert_eq!(indexed, bytes(covered).len() as u64);
+        prop_assert_eq!(told(recorder.view()), told(whole.view()));
+        // All of it can be read, and the run goes on.
+        let read: Vec<EntryId> = recorder.view().transcript().entries().iter().map(|it| it.id).collect();
+        prop_assert!(read.into_iter().eq(entries.iter().map(|it| it.id)));
+        let mut plain = View::of(entries.iter().cloned());
+        let id = recorder.record(note("goes on")).unwrap();
+        plain.take(Arc::clone(recorder.view().transcript().get(id).unwrap()));
+        prop_assert_eq!(told(recorder.view()), told(&plain));
+    }
+
+    /// Torn, or with a byte of it changed: it is not used, and kept anew.
+    #[test]
+    fn a_torn_index_is_made_anew(
+        Written(entries) in lifelike(),
+        at in any::<prop::sample::Index>(),
+        flips in any::<bool>(),
+    ) {
+        let right = index(&entries).unwrap();
+        let mut index = right.clone();
+        let at = at.index(index.len());
+        if flips {
+            index[at] ^= 1;
+        } else {
+            index.truncate(at);
+        }
+        let (mut recorder, indexed) = taken_up(&entries, index);
+        prop_assert_eq!(indexed, 0);
+        prop_assert_eq!(told(recorder.view()), told(&View::of(entries.iter().cloned())));
+        prop_assert!(recorder.keep_index().unwrap());
+    }
+
+    /// Of another file: it is not used.
+    #[test]
+    fn an_index_of_another_file_is_not_used(
+        Written(entries) in lifelike(),
+        Written(others) in lifelike(),
+    ) {
+        prop_assume!(bytes(&entries) != bytes(&others));
+        let index = index(&others).unwrap();
+        let begins = bytes(&entries).starts_with(&bytes(&others));
+        let (recorder, indexed) = taken_up(&entries, index);
+        prop_assert_eq!(indexed > 0, begins);
+        prop_assert_eq!(told(recorder.view()), told(&View::of(entries.iter().cloned())));
+    }
+}
