@@ -3,7 +3,7 @@
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
 
 /// Writes the text.
 pub(crate) fn serialize<T: Serialize, S: Serializer>(

@@ -90,9 +90,9 @@
 //! - The provider's ids are never looked anything up by, and its types stay in [`wire`] and [`model`].
 
 // Ground: plain data.
-mod json_text;
 pub mod id;
 pub mod exchange;
+mod json_text;
 pub mod overlay;
 pub mod setup;
 pub mod transcript;

@@ -14,7 +14,7 @@ use undertext::compaction::notice::Notice;
 use undertext::config::{self, Sections, Settings};
 use undertext::hands::Workspace;
 use undertext::id::EntryId;
-use undertext::record::{Clock, FileStorage, OnDamage, Recorder};
+use undertext::record::{Clock, OnDamage, Recorder};
 use undertext::setup::{Hooks, Setup};
 use undertext::tools::Toolbox;
 use undertext::transcript::{Event, FaultClass};
@@ -149,7 +149,7 @@ pub(crate) fn compact(
     }
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(&args.run, &dir, process)?;
-    let storage = FileStorage::open(&path, settings.transcripts.sync)?;
+    let storage = settings.transcripts.open(&path)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     let run = recorder.run();

@@ -17,7 +17,7 @@ use undertext::id::RunId;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
-use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
+use undertext::record::{Clock, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
@@ -173,7 +173,7 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
 
 /// The run at this path, to be gone on with.
 pub(super) fn opened(path: &Path, args: &RunArgs, start: &Start) -> Result<Recorder, Failure> {
-    let storage = FileStorage::open(path, start.settings.transcripts.sync)?;
+    let storage = start.settings.transcripts.open(path)?;
     let on_damage = if args.accept_damage {
         OnDamage::Accept
     } else {
@@ -282,8 +282,8 @@ pub(super) fn create(start: &Start, first: Run) -> Result<Recorder, Failure> {
         name: first.name.map(hidden),
         ..first
     };
-    let sync = start.settings.transcripts.sync;
-    let storage = FileStorage::create(&start.transcripts, first.run, sync)?;
+    let transcripts = &start.settings.transcripts;
+    let storage = transcripts.create(&start.transcripts, first.run)?;
     Ok(Recorder::create(Box::new(storage), Clock::System, first)?)
 }
 

@@ -474,5 +474,7 @@ section! {
         dir: Option<PathBuf>,
         /// What reaches the disk before an effect does: the entries, or what the system likes.
         sync: SyncMode,
+        /// Whether an index is kept beside a long transcript, so that taking it up again does not read all of it.
+        index: bool,
     }
 }

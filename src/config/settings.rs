@@ -1,7 +1,7 @@
 //! The settings themselves: every key with its value, and what is built from them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::allowance::allowance;
@@ -16,9 +16,10 @@ use crate::config::server::{Server, check_address};
 use crate::config::value::{Lasting, Usd, not_blank};
 use crate::config::{Environment, profiles, state_dir};
 use crate::exchange::ToolMeta;
+use crate::id::RunId;
 use crate::model::Timeouts;
 use crate::profile::{self, Candidate, Choice, Why, known};
-use crate::record::Durability;
+use crate::record::{Durability, FileError, FileStorage};
 use crate::sandbox::KNOWN_DIRECTORIES;
 use crate::setup::{Api, Compaction, Limits, Model, Models, Parameters, Policy, Prices, Profile};
 use crate::setup::{Reach, Retries, Sandbox};
@@ -112,12 +113,44 @@ impl Default for InstructionSettings {
 }
 
 /// Where transcripts are kept, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcripts {
     /// The directory; none: `undertext/transcripts` below `XDG_STATE_HOME`.
     pub dir: Option<PathBuf>,
     /// How hard they are written.
     pub sync: Durability,
+    /// Whether an index is kept beside a long one.
+    pub index: bool,
+}
+
+impl Default for Transcripts {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            sync: Durability::default(),
+            index: true,
+        }
+    }
+}
+
+impl Transcripts {
+    /// Creates the empty transcript of a new run in a directory.
+    pub fn create(&self, dir: &Path, run: RunId) -> Result<FileStorage, FileError> {
+        FileStorage::create(dir, run, self.sync).map(|storage| self.indexing(storage))
+    }
+
+    /// Opens the transcript at this path to go on with it.
+    pub fn open(&self, path: &Path) -> Result<FileStorage, FileError> {
+        FileStorage::open(path, self.sync).map(|storage| self.indexing(storage))
+    }
+
+    fn indexing(&self, storage: FileStorage) -> FileStorage {
+        if self.index {
+            storage
+        } else {
+            storage.indexed_from(None)
+        }
+    }
 }
 
 /// What tools may do.
@@ -196,6 +229,7 @@ impl Settings {
         dir.put(&mut settings.transcripts.dir);
         let sync = transcripts.sync.map(Durability::from);
         sync.put(&mut settings.transcripts.sync);
+        transcripts.index.put(&mut settings.transcripts.index);
         Ok(settings)
     }
 

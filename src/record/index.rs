@@ -13,7 +13,7 @@
 //! SHA-256 of all before             32 bytes
 //! ```
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead as _, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::digest::common::hazmat::SerializableState as _;
@@ -275,9 +275,10 @@ impl<R: Read> Hashed<R> {
 }
 
 fn torn(error: io::Error) -> Unfit {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => Unfit::Torn,
-        _ => Unfit::Read(error),
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        Unfit::Torn
+    } else {
+        Unfit::Read(error)
     }
 }
 

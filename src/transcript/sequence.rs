@@ -134,7 +134,10 @@ impl<T> Sequence<T> {
 impl<T: Clone> Sequence<T> {
     /// Appends an item.
     pub(crate) fn push(&mut self, item: T) {
-        let room = self.blocks.last_mut().filter(|_| self.len % BLOCK > 0);
+        let room = self
+            .blocks
+            .last_mut()
+            .filter(|_| !self.len.is_multiple_of(BLOCK));
         match room.and_then(Block::items_mut) {
             Some(items) => items.push(item),
             None => self.blocks.push(Block::Items(Arc::new(vec![item]))),
@@ -170,7 +173,7 @@ impl<T: DeserializeOwned> Sequence<T> {
         // Unpacked once now, so that it is known to be a block, and kept small until it is looked at.
         let items: Vec<T> = unpack(&bytes).ok_or(NotABlock)?;
         let count = items.len();
-        if count == 0 || count > BLOCK || self.len % BLOCK > 0 {
+        if count == 0 || count > BLOCK || !self.len.is_multiple_of(BLOCK) {
             return Err(NotABlock);
         }
         let items = OnceLock::new();

@@ -61,7 +61,9 @@ impl Newest {
         let mut all: Vec<Known> = old.copied().chain(new).collect();
         all.sort_unstable_by_key(|known| known.key);
         let mut sorted = Sequence::default();
-        all.into_iter().for_each(|known| sorted.push(known));
+        for known in all {
+            sorted.push(known);
+        }
         sorted
     }
 
@@ -74,8 +76,8 @@ impl Newest {
 
 /// The beginning of a digest, which no two of a run's calls are likely to share.
 fn key(digest: Digest) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = digest.0;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    let begins = digest.0.first_chunk();
+    begins.map_or(0, |begins| u64::from_be_bytes(*begins))
 }
 
 #[cfg(test)]

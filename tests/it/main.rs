@@ -97,6 +97,7 @@ mod corpus;
 mod masked;
 #[cfg(test)]
 mod imported;
+#[cfg(test)]
 mod indexed;
 #[cfg(test)]
 mod exported;

@@ -19,7 +19,7 @@ use undertext::compaction::edits;
 use undertext::config::{self, Sections};
 use undertext::id::EntryId;
 use undertext::overlay::Size;
-use undertext::record::{Clock, FileStorage, OnDamage, RecordError, Recorder};
+use undertext::record::{Clock, OnDamage, RecordError, Recorder};
 use undertext::transcript::{Event, Note};
 use undertext::view::View;
 
@@ -38,7 +38,7 @@ fn open(
     let settings = config::load(&sources)?;
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(run, &dir, process)?;
-    let storage = FileStorage::open(&path, settings.transcripts.sync)?;
+    let storage = settings.transcripts.open(&path)?;
     let recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse);
     let mut recorder = recorder.map_err(|error| {
         if matches!(error, RecordError::Damaged { .. }) {

@@ -17,7 +17,7 @@ use undertext::config::{self, Sections, Settings};
 use undertext::exchange::ToolSpec;
 use undertext::hands::{self, Hands};
 use undertext::model::Model;
-use undertext::record::{Clock, FileStorage, Recorder};
+use undertext::record::{Clock, Recorder};
 use undertext::rerun::{self, Places, Recording, Replayed, Until};
 use undertext::secret::Known;
 use undertext::setup::Setup;
@@ -207,7 +207,7 @@ impl Stage<'_> {
             ..Run::new(clock.new_run(), fresh.workspace.root().to_string_lossy())
         };
         let dir = self.settings.transcripts_dir(&self.process.environment)?;
-        let storage = FileStorage::create(&dir, run.run, self.settings.transcripts.sync)?;
+        let storage = self.settings.transcripts.create(&dir, run.run)?;
         let mut recorder = Recorder::create(Box::new(storage), clock, run)?;
         recorder.keep_out(self.known());
         Ok(recorder)
