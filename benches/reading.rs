@@ -3,7 +3,9 @@
 //! Instead, with `cargo bench --bench reading -- …`:
 //!
 //! - `--write DIR ENTRIES` records a run of about so many entries in a new file: a million are 1 GiB.
-//! - `--open FILE` opens it as a run that is taken up and makes its next request.
+//! - `--open FILE` opens it as a run that is taken up and makes its next request, by its index if one
+//!   lies beside it.
+//! - `--index FILE` keeps an index of it.
 //! - `--verify FILE` builds every request again.
 //! - `--entries FILE` does nothing with its entries.
 
@@ -18,7 +20,7 @@ mod made;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
 use serde::de::IgnoredAny;
@@ -114,17 +116,43 @@ fn write(directory: &str, entries: u64) {
     );
 }
 
+fn take_up(path: &Path) -> Recorder {
+    let storage = FileStorage::open(path, Durability::None).unwrap();
+    Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse).unwrap()
+}
+
 /// Opens a transcript up to its next request.
 fn open(path: &Path) {
-    let storage = FileStorage::open(path, Durability::None).unwrap();
-    let recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse).unwrap();
+    let begun = Instant::now();
+    let recorder = take_up(path);
     let view = recorder.view();
     let body = view.body(&Purpose::Round).unwrap();
+    let took = begun.elapsed();
     println!(
-        "entry {}, a request of {} bytes",
+        "entry {}, a request of {} bytes after {} ms; an index spared reading {} of {} bytes",
         view.transcript().next_id(),
-        body.bytes.len()
+        body.bytes.len(),
+        took.as_millis(),
+        recorder.indexed(),
+        recorder.storage().length().unwrap()
     );
+    println!("{}", memory());
+}
+
+/// Keeps an index of a transcript.
+fn index(path: &Path) {
+    let mut recorder = take_up(path);
+    let begun = Instant::now();
+    assert!(recorder.keep_index().unwrap(), "it is short, or has one");
+    let bytes = path.with_extension("index").metadata().unwrap().len();
+    println!("{bytes} bytes in {} ms", begun.elapsed().as_millis());
+}
+
+/// The most memory that this process had.
+fn memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    peak.unwrap_or("the most memory is not known here").to_owned()
 }
 
 /// Builds every request of a transcript again.
@@ -151,6 +179,7 @@ fn main() {
     match arguments[..] {
         ["--write", directory, entries, ..] => return write(directory, entries.parse().unwrap()),
         ["--open", path, ..] => return open(Path::new(path)),
+        ["--index", path, ..] => return index(Path::new(path)),
         ["--verify", path, ..] => return verify(Path::new(path)),
         ["--entries", path, ..] => return scan(Path::new(path)),
         _ => {}
