@@ -152,7 +152,8 @@ fn index(path: &Path) {
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM"));
-    peak.unwrap_or("the most memory is not known here").to_owned()
+    peak.unwrap_or("the most memory is not known here")
+        .to_owned()
 }
 
 /// Builds every request of a transcript again.

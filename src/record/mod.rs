@@ -374,7 +374,9 @@ fn read(storage: &dyn Storage) -> io::Result<Read> {
         let rest = storage.read_from(covered.length)?;
         let expected = view.transcript().next_id();
         let rest = Reader::behind(rest, covered.length, expected);
+        view.defer();
         let found = journal::scan_with(rest, taking(&mut view, &mut kept))?;
+        view.catch_up();
         if found.damage.is_empty() && found.torn.is_none() {
             return Ok(Read {
                 view,
@@ -386,7 +388,9 @@ fn read(storage: &dyn Storage) -> io::Result<Read> {
     }
     let mut view = view(storage);
     let mut kept = Kept::default();
+    view.defer();
     let found = journal::scan(storage.read()?, taking(&mut view, &mut kept))?;
+    view.catch_up();
     Ok(Read {
         view,
         kept,

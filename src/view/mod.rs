@@ -55,7 +55,7 @@ use crate::overlay::{Layer, Overlay};
 use crate::setup::{Policy, Setup, Wire};
 use crate::transcript::shelf::Line;
 use crate::transcript::turn::Rounds;
-use crate::transcript::{Entry, Event, Transcript, User};
+use crate::transcript::{Entry, Event, Note, Transcript, User};
 use crate::wire::{self, Head};
 use bands::Bands;
 use held::Stirred;
@@ -87,6 +87,8 @@ pub struct View {
     regret: Regret,
     hold: Hold,
     stirred: Stirred,
+    /// Messages are not rendered before somebody asks.
+    defers: bool,
     work: Work,
     measured: Tally,
     looked: Tally,
@@ -178,16 +180,32 @@ impl View {
             | Event::End(_)
             | Event::Unknown(_) => {}
         }
-        self.settle(!matches!(
-            entry.event,
-            Event::Overlay(_) | Event::Retract(_)
-        ));
+        // How large the view was when a summary could not be had is remembered.
+        let is_measured = matches!(entry.event, Event::Note(Note::SummaryFailed { .. }));
+        if !self.defers || is_measured {
+            self.settle(!matches!(
+                entry.event,
+                Event::Overlay(_) | Event::Retract(_)
+            ));
+        }
         self.working.take(&entry, &self.transcript, &self.rounds);
         let chars = self.pieces.chars();
         self.ledger
             .take(&entry, &self.transcript, &self.rounds, chars);
         self.sought.take(&entry);
         self.let_go();
+    }
+
+    /// Renders nothing for entries that are only passed by, until [`catch_up`](Self::catch_up): what
+    /// their messages read as is asked of none of them.
+    pub(crate) fn defer(&mut self) {
+        self.defers = true;
+    }
+
+    /// Renders what was put off, and from now on each entry's messages as it comes.
+    pub(crate) fn catch_up(&mut self) {
+        self.defers = false;
+        self.settle(true);
     }
 
     fn take_setup(&mut self, id: EntryId, setup: &Setup) {

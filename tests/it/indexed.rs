@@ -7,12 +7,14 @@ use proptest::prelude::*;
 
 use undertext::id::EntryId;
 use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
+use undertext::setup::Policy;
 use undertext::step;
-use undertext::transcript::{At, Entry, Purpose, jsonl};
+use undertext::transcript::{At, Entry, Event, Note, Purpose, Speaker, jsonl};
 use undertext::view::View;
 
-use crate::draft::note;
+use crate::draft::{Draft, note};
 use crate::generate::{Written, cases, lifelike, wild};
+use crate::scene;
 
 fn config() -> ProptestConfig {
     ProptestConfig {
@@ -74,6 +76,32 @@ fn told(view: &View) -> String {
         format!("{rounds:?} {:?}", view.overlays()),
     ];
     parts.join("\n")
+}
+
+/// How large the view was when a summary could not be had is told, though nothing is rendered of what
+/// is only passed by.
+#[test]
+fn what_a_note_remembers_of_the_view_is_the_same_when_it_is_read_again() {
+    let mut draft = Draft::default();
+    draft.push(Event::Run(scene::run(&Clock::fixed(scene::BEGIN))));
+    draft.push(Event::Setup(Box::new(scene::setup(
+        100_000,
+        Policy::default(),
+    ))));
+    draft.user(Speaker::Task, "a task");
+    draft.round("first", &[("Read", "{}", "what it reads")]);
+    let request = draft.next();
+    let why = "cut".to_owned();
+    draft.push(Event::Note(Note::SummaryFailed { request, why }));
+    draft.round("second", &[("Read", "{}", "what it reads next")]);
+    let entries = draft.into_entries();
+    let whole = open(&MemoryStorage::with(bytes(&entries))).unwrap();
+    let (indexed, _) = taken_up(&entries, index(&entries[..4]).unwrap());
+    let plain = View::of(entries);
+    assert!(plain.ledger().failed_at.all > 0);
+    for view in [whole.view(), indexed.view()] {
+        assert_eq!(told(view), told(&plain));
+    }
 }
 
 proptest! {
