@@ -20,7 +20,7 @@ mod made;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
 use serde::de::IgnoredAny;
@@ -123,16 +123,16 @@ fn take_up(path: &Path) -> Recorder {
 
 /// Opens a transcript up to its next request.
 fn open(path: &Path) {
-    let begun = Instant::now();
+    let begun = Clock::System.stopwatch();
     let recorder = take_up(path);
     let view = recorder.view();
     let body = view.body(&Purpose::Round).unwrap();
-    let took = begun.elapsed();
+    let took = begun.ms();
     println!(
         "entry {}, a request of {} bytes after {} ms; an index spared reading {} of {} bytes",
         view.transcript().next_id(),
         body.bytes.len(),
-        took.as_millis(),
+        took,
         recorder.indexed(),
         recorder.storage().length().unwrap()
     );
@@ -142,10 +142,10 @@ fn open(path: &Path) {
 /// Keeps an index of a transcript.
 fn index(path: &Path) {
     let mut recorder = take_up(path);
-    let begun = Instant::now();
+    let begun = Clock::System.stopwatch();
     assert!(recorder.keep_index().unwrap(), "it is short, or has one");
     let bytes = path.with_extension("index").metadata().unwrap().len();
-    println!("{bytes} bytes in {} ms", begun.elapsed().as_millis());
+    println!("{bytes} bytes in {} ms", begun.ms());
 }
 
 /// The most memory that this process had.
