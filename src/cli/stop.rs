@@ -46,7 +46,7 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
                     writeln!(io::stderr(), "{}", visible(&masked(&last_words))).ok();
                 });
                 tokio::time::timeout(PATIENCE, said).await.ok();
-                return at_once(Exit::Interrupted);
+                return at_once(exit);
             }
         }
     }));
