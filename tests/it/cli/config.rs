@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
 use crate::cli::{Place, Ran};
@@ -78,6 +81,48 @@ fn a_file_is_written_once_and_is_right() {
     $ config check --set model.profile=opnai
     undertext: no profile is named `opnai`; did you mean `openai`?
     "#);
+    assert!(!place.path("home/.local").exists());
+}
+
+/// Settings that are no file are not waited for, and nothing begins without those that were meant.
+#[test]
+fn settings_that_cannot_be_read_are_told_and_nothing_begins() {
+    let place = Place::new();
+    let file = place.path("home/.config/undertext/config.yaml");
+    let mut said = String::new();
+    let kinds: [fn(&Path); 4] = [
+        |file| fs::create_dir(file).unwrap(),
+        |file| mknodat(CWD, file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap(),
+        |file| symlink("/dev/zero", file).unwrap(),
+        |file| symlink("config.yaml", file).unwrap(),
+    ];
+    for kind in kinds {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        kind(&file);
+        for line in [
+            &["config", "check"][..],
+            &["config", "path"],
+            &["run", "task"],
+        ] {
+            let ran = place.run(line);
+            write!(said, "{} {}{}", ran.code, ran.out, ran.err).unwrap();
+        }
+        fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    }
+    insta::assert_snapshot!(place.plain(&said), @"
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    0 wrong   /home/.config/undertext/config.yaml
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    0 wrong   /home/.config/undertext/config.yaml
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    0 wrong   /home/.config/undertext/config.yaml
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40)
+    0 wrong   /home/.config/undertext/config.yaml
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40)
+    ");
     assert!(!place.path("home/.local").exists());
 }
 

@@ -13,7 +13,7 @@ use crate::cli::{Place, Ran, ended};
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
 
 /// Every command that reads a run and changes nothing of it.
-const LOOKS: [&[&str]; 13] = [
+const LOOKS: [&[&str]; 14] = [
     &["show"],
     &["show", "--json"],
     &["print"],
@@ -26,6 +26,7 @@ const LOOKS: [&[&str]; 13] = [
     &["export"],
     &["export", "--format", "markdown", "--view", "both"],
     &["export", "--format", "atif"],
+    &["page", "--out", "-"],
     &["fork"],
 ];
 
@@ -126,7 +127,7 @@ fn whatever_is_looked_at_is_told_in_a_line() {
       0 warning: headless.jsonl is damaged: line 1: entry 1 is missing
         show, show --json, print, print --json --view both, print --compacted --format markdown, replay, replay --at r2
       6 warning: headless.jsonl is damaged: line 1: entry 1 is missing
-        replay --verify, export, export --format markdown --view both, export --format atif
+        replay --verify, export, export --format markdown --view both, export --format atif, page --out -
       6 undertext: a damaged run cannot be played; `undertext fork --at` makes a sound run of what lies before the damage
         replay --run
       6 undertext: headless.jsonl is damaged before e72: line 1: entry 1 is missing
@@ -137,7 +138,7 @@ fn whatever_is_looked_at_is_told_in_a_line() {
       0 the run has no settings yet, so nothing is read
         print --json --view both, print --compacted --format markdown
       6 warning: damaged.jsonl is damaged: line 2: checksum does not match; line 3: entry 2 is missing (and 8 places more)
-        replay --verify, export, export --format markdown --view both, export --format atif
+        replay --verify, export, export --format markdown --view both, export --format atif, page --out -
       1 undertext: request e17 cannot be rebuilt: entries before it are missing
         replay --at r2
       6 undertext: a damaged run cannot be played; `undertext fork --at` makes a sound run of what lies before the damage
@@ -152,7 +153,7 @@ fn whatever_is_looked_at_is_told_in_a_line() {
       6 undertext: this version cannot play a run of a newer format
         replay --run
       6 warning: newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
-        export, export --format markdown --view both, export --format atif
+        export, export --format markdown --view both, export --format atif, page --out -
       6 undertext: newer.jsonl has format 2, this version knows formats up to 1
         fork
     other.jsonl

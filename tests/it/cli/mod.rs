@@ -40,6 +40,8 @@ mod doctor;
 mod transport;
 mod served;
 mod surroundings;
+#[cfg(target_os = "linux")]
+mod unwritable;
 mod terminal;
 mod secrets;
 mod obeyed;
