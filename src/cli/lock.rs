@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use undertext::config;
 use undertext::id::{Digest, RunId};
+use undertext::record::past_the_dead;
 
 use crate::cli::Process;
 use crate::cli::exit::Failure;
@@ -262,11 +263,11 @@ fn options() -> OpenOptions {
 
 /// `None` if the file was removed meanwhile: then its lock keeps nobody away.
 fn try_lock(path: &Path, file: File, hold: Hold) -> io::Result<Option<Result<Locked, File>>> {
-    let tried = match hold {
-        Hold::Alone => file.try_lock(),
-        Hold::Shared => file.try_lock_shared(),
+    let attempt = match hold {
+        Hold::Alone => File::try_lock,
+        Hold::Shared => File::try_lock_shared,
     };
-    match tried {
+    match past_the_dead(&file, attempt) {
         Ok(()) => {
             let file = Locked(file);
             let found = file.0.metadata()?;

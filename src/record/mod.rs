@@ -34,6 +34,7 @@ pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
 pub use follow::{Follow, FollowError};
+pub use lock::past_the_dead;
 pub use memory::{Failure, MemoryStorage, SECTOR};
 pub use storage::{Durability, Stamp, Storage};
 
