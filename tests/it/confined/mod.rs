@@ -15,6 +15,7 @@ mod inherited;
 mod limits;
 mod multiplied;
 mod odd;
+mod others;
 mod settings;
 mod transports;
 mod walls;
