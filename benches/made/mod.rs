@@ -8,7 +8,7 @@
     clippy::panic,
     reason = "the stage of the tests, which need more of it"
 )]
-mod scene;
+pub(crate) mod scene;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

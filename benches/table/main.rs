@@ -18,20 +18,17 @@
 mod library;
 mod limits;
 mod program;
+mod reading;
 mod server;
 mod timed;
 
-#[path = "../../tests/it/scene.rs"]
-#[expect(
-    dead_code,
-    clippy::wildcard_enum_match_arm,
-    clippy::panic,
-    reason = "the stage of the tests, which need more of it"
-)]
-mod scene;
+#[path = "../made/mod.rs"]
+mod made;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use made::scene;
 
 /// A line of the table.
 struct Row {
@@ -70,15 +67,22 @@ impl Row {
 type Measure = fn() -> Vec<Row>;
 
 /// What is measured, each under the words by which it is chosen.
-const ALL: [(&str, Measure); 5] = [
+const ALL: [(&str, Measure); 6] = [
     ("start", program::start),
     ("round", library::round),
     ("shell memory disk", program::shell),
     ("long", library::long),
+    ("reading", reading::reading),
     ("binary", program::binary),
 ];
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, path] = &arguments[..]
+        && reading::child(what, path)
+    {
+        return;
+    }
     let wanted: Vec<String> = std::env::args()
         .skip(1)
         .filter(|word| !word.starts_with('-'))

@@ -1,0 +1,175 @@
+//! A transcript of a million entries: taken up with and without its index, and verified. Each is
+//! measured in a process of its own.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use undertext::record::{Clock, Durability, FileStorage, OnDamage, Recorder, runs};
+use undertext::replay;
+use undertext::transcript::Purpose;
+
+use crate::{Row, command, limits, made, mib, ms, now};
+
+/// The entries of the long transcript, about: 1 GiB.
+const ENTRIES: u64 = 1_000_000;
+
+/// What a process of its own found.
+struct Found {
+    took: Duration,
+    /// The time that it computed.
+    computed: Duration,
+    /// The most memory that it had, in bytes.
+    memory: u64,
+    /// What it counted: entries, or the bytes that were hashed.
+    count: u64,
+}
+
+/// A long transcript, and what it costs.
+pub(crate) fn reading() -> Vec<Row> {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Clock::System;
+    let storage = FileStorage::create(directory.path(), clock.new_run(), Durability::None).unwrap();
+    let path = storage.path().to_owned();
+    drop(made::record(storage, ENTRIES));
+    let length = fs::metadata(&path).unwrap().len();
+    let index = path.with_extension("index");
+    let with = best(|| measure("--open", &path));
+    let without = {
+        fs::remove_file(&index).unwrap();
+        best(|| measure("--open", &path))
+    };
+    let scanned = best(|| measure("--scan", &path));
+    let verified = best(|| measure("--verify", &path));
+    let skipped = skipped(&path);
+
+    let entries = u32::try_from(with.count).unwrap();
+    let entry = without.computed.saturating_sub(scanned.computed) / entries;
+    #[expect(clippy::cast_precision_loss, reason = "shown in megabytes a second")]
+    let rate = |bytes: u64, time: Duration| bytes as f64 / time.as_secs_f64() / 1e6;
+    let verify = rate(length, verified.computed);
+    let hash = rate(1 << 20, limits::digest(1 << 20));
+    let whole = format!("{entries} entries, {}", mib(length));
+    vec![
+        Row::new(
+            "one entry into the view at 1,000,000 entries, without rendering",
+            "2 µs",
+            format!("{whole}; reading alone computes {}", ms(scanned.computed)),
+            format!("{:.2} µs", entry.as_secs_f64() * 1e6),
+            entry <= Duration::from_micros(2),
+        ),
+        Row::new(
+            "1 GiB of 1,000,000 entries, ready for its first request",
+            "5 s and 256 MiB",
+            format!("serde_json skips its values in {}", ms(skipped)),
+            format!("{} and {}", ms(without.took), mib(without.memory)),
+            without.took <= Duration::from_secs(5) && without.memory <= 256 << 20,
+        ),
+        Row::new(
+            "the same with its index",
+            "200 ms and 64 MiB",
+            format!(
+                "one copy of what it holds of them: {}",
+                ms(limits::copy(21 << 20))
+            ),
+            format!("{} and {}", ms(with.took), mib(with.memory)),
+            with.took <= Duration::from_millis(200) && with.memory <= 64 << 20,
+        ),
+        Row::new(
+            "`replay --verify`, a core",
+            "100 MB/s",
+            format!(
+                "serde_json skips the same at {:.0} MB/s",
+                rate(length, skipped)
+            ),
+            format!("{verify:.0} MB/s"),
+            verify >= 100.0,
+        ),
+        Row::new(
+            "bytes hashed meanwhile",
+            "1 GB/s",
+            format!("{} to be hashed", mib(verified.count)),
+            format!("{hash:.0} MB/s"),
+            hash >= 1000.0,
+        ),
+    ]
+}
+
+/// The quickest of three.
+fn best(mut measure: impl FnMut() -> Found) -> Found {
+    let found = (0..3).map(|_| measure());
+    found.min_by_key(|found| found.took).unwrap()
+}
+
+/// How long `serde_json` takes to skip the values of every line.
+fn skipped(path: &Path) -> Duration {
+    let bytes = fs::read(path).unwrap();
+    let begun = now();
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let read = lines.map(serde_json::from_slice::<IgnoredAny>);
+    black_box(read.flatten().count());
+    begun.elapsed()
+}
+
+/// Has another process do this with a transcript.
+fn measure(what: &str, path: &Path) -> Found {
+    let mut command = command(std::env::current_exe().unwrap().to_str().unwrap());
+    let output = command.arg(what).arg(path).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let numbers: Vec<u64> = text
+        .split_whitespace()
+        .map(|it| it.parse().unwrap())
+        .collect();
+    let [took, computed, memory, count] = numbers[..] else {
+        return measure(what, path);
+    };
+    Found {
+        took: Duration::from_micros(took),
+        computed: Duration::from_micros(computed),
+        memory: memory << 10,
+        count,
+    }
+}
+
+/// Does it, in that process, and says what it took.
+pub(crate) fn child(what: &str, path: &str) -> bool {
+    let path = PathBuf::from(path);
+    let begun = now();
+    let count = match what {
+        "--open" => {
+            let storage = FileStorage::open(&path, Durability::None).unwrap();
+            let recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse);
+            let recorder = recorder.unwrap();
+            black_box(recorder.view().body(&Purpose::Round).unwrap());
+            let took = begun.elapsed();
+            return say(took, recorder.view().transcript().next_id().0);
+        }
+        "--scan" => runs::scan(&path).unwrap().entries,
+        "--verify" => {
+            let mut is_equal = true;
+            let loaded = runs::read_along(&path, |view, entry| {
+                let rebuilt = replay::rebuilt(view, entry);
+                is_equal &= rebuilt.is_none_or(|rebuilt| rebuilt.is_equal());
+            });
+            assert!(is_equal);
+            loaded.unwrap().view.work().hashed
+        }
+        _ => return false,
+    };
+    say(begun.elapsed(), count)
+}
+
+fn say(took: Duration, count: u64) -> bool {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let computed = time.tv_sec * 1_000_000 + time.tv_nsec / 1000;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak
+        .and_then(|line| line.split_whitespace().next())
+        .unwrap_or("0");
+    println!("{} {computed} {peak} {count}", took.as_micros());
+    true
+}
