@@ -112,14 +112,29 @@ impl<T> Sequence<T> {
     }
 
     /// The first place whose item does not fulfil `before`, which none behind it may do either.
+    ///
+    /// What is looked for is nearly always new, so that looking begins at the end: a search from the
+    /// middle would touch blocks of a long list that nothing else has touched for long.
     pub(crate) fn partition_point(&self, mut before: impl FnMut(&T) -> bool) -> usize {
-        let block = self
-            .blocks
-            .partition_point(|block| block.items().last().is_some_and(&mut before));
-        match self.blocks.get(block) {
-            Some(within) => block * BLOCK + within.items().partition_point(before),
-            None => self.len,
+        let (mut from, mut to) = (0, self.len);
+        let mut step = 1;
+        while let Some(place) = self.len.checked_sub(step) {
+            if before(&self[place]) {
+                from = place + 1;
+                break;
+            }
+            to = place;
+            step *= 2;
         }
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if before(&self[middle]) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
     }
 
     /// The items at these places, as far as there are any.
@@ -287,6 +302,24 @@ mod tests {
             let kept = sequence.blocks.iter().zip(&copy.blocks);
             // The block that was changed, and the one that was appended to.
             assert!(kept.filter(|pair| !shared(*pair)).count() <= 2);
+        }
+    }
+
+    #[test]
+    fn a_place_near_the_end_is_found_with_few_looks() {
+        for len in (0..70).chain([BLOCK, 5 * BLOCK - 1, 5 * BLOCK]) {
+            let mut sequence = Sequence::default();
+            (0..len).for_each(|item| sequence.push(item));
+            for expected in 0..=len {
+                let mut looks = 0;
+                let found = sequence.partition_point(|item| {
+                    looks += 1;
+                    *item < expected
+                });
+                assert_eq!(found, expected);
+                let away = (len - expected).max(1).ilog2();
+                assert!(looks <= 2 * away + 2, "{looks} for {expected} of {len}");
+            }
         }
     }
 
