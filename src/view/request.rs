@@ -54,9 +54,8 @@ impl View {
             return self.body(purpose).map(|body| body.digest());
         }
         let (settled, digest) = (self.pieces.bytes(), self.pieces.digest());
-        let behind = settled.get(digest.bytes()..).unwrap_or_default();
         Some(BodyDigest {
-            sha256: digest.finish([behind, TAIL]),
+            sha256: digest.finish(settled, TAIL),
             bytes: (settled.len() + TAIL.len()) as u64,
         })
     }
@@ -139,9 +138,7 @@ impl View {
             let mut bytes = Vec::with_capacity(settled.len() + TAIL.len());
             bytes.extend_from_slice(settled);
             bytes.extend_from_slice(TAIL);
-            let digest = self.pieces.digest();
-            let behind = bytes.get(digest.bytes()..).unwrap_or_default();
-            let sha256 = digest.finish([behind]);
+            let sha256 = self.pieces.digest().finish(settled, TAIL);
             return Some(Body {
                 bytes: bytes.into(),
                 sha256,
