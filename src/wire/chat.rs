@@ -5,13 +5,13 @@ use std::io::Write as _;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::exchange::{Message, Reasoning, SentCall, ToolSpec};
 use crate::setup::{
     CacheMarkers, EmptyContent, OutputFormat, OutputSchema, Profile, SchemaForm, SendBack,
 };
 use crate::wire::call::{self, call_id};
+use crate::wire::object::is_object;
 use crate::wire::{Head, lower};
 
 /// Everything of a body before its first message, the instructions' message included.
@@ -281,11 +281,6 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &
 /// Whether a member of a call is ours to set.
 fn is_ours(name: &str) -> bool {
     matches!(name, "id" | "type" | "function" | "index")
-}
-
-/// Whether a text is one JSON object.
-pub fn is_object(text: &str) -> bool {
-    serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
 /// Writes a value as compact JSON.

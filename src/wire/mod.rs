@@ -5,6 +5,7 @@
 //! [`digest`] goes on from the saved state of the unchanged prefix. Nothing here knows where messages
 //! come from.
 
+mod object;
 pub mod arrange;
 pub mod lower;
 pub mod offered;

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use crate::exchange::{Reasoning, SentCall};
 use crate::setup::Profile;
 use crate::wire::call::{self, call_id};
-use crate::wire::chat::{Members, is_object, json};
+use crate::wire::chat::{Members, json};
+use crate::wire::object::is_object;
 use crate::wire::responses::member;
 
 /// One of several messages of one reply, and where it stood.
