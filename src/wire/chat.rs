@@ -12,6 +12,7 @@ use crate::setup::{
 };
 use crate::wire::call::{self, call_id};
 use crate::wire::object::is_object;
+use crate::wire::string::string;
 use crate::wire::{Head, lower};
 
 /// Everything of a body before its first message, the instructions' message included.
@@ -130,7 +131,7 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
     match message {
         Message::User { text } => {
             out.extend_from_slice(b"{\"role\":\"user\",\"content\":");
-            json(out, text);
+            string(out, text);
             out.push(b'}');
         }
         Message::Assistant {
@@ -143,9 +144,9 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
         }
         Message::Tool { call, text } => {
             out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
-            json(out, &call_id(*call, &profile.calls));
+            string(out, &call_id(*call, &profile.calls));
             out.extend_from_slice(b",\"content\":");
-            json(out, text);
+            string(out, text);
             out.push(b'}');
         }
     }
@@ -166,15 +167,18 @@ fn assistant(
     };
     if let Some(content) = content {
         out.extend_from_slice(b",\"content\":");
-        json(out, &content);
+        match content {
+            Some(text) => string(out, text),
+            None => out.extend_from_slice(b"null"),
+        }
     }
     if profile.reasoning.send_back == SendBack::Always {
         for (name, field) in fields(reasoning) {
             out.push(b',');
-            json(out, name);
+            string(out, name);
             out.push(b':');
             match field {
-                Field::Text(text) => json(out, &text),
+                Field::Text(text) => string(out, &text),
                 Field::Items(items) => {
                     out.push(b'[');
                     out.extend_from_slice(&items);
@@ -239,9 +243,9 @@ fn fields(reasoning: &[Reasoning]) -> Vec<(&str, Field)> {
 
 fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &Profile) {
     out.extend_from_slice(b"{\"id\":");
-    json(out, &call_id(call.id, &profile.calls));
+    string(out, &call_id(call.id, &profile.calls));
     out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
-    json(out, &call::name(&call.name, &profile.tools));
+    string(out, &call::name(&call.name, &profile.tools));
     out.extend_from_slice(b",\"arguments\":");
     // Servers parse the arguments of old calls; a text that is no object would fail every later
     // request. The call's result says what was wrong with it.
@@ -250,13 +254,13 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &
     } else {
         "{}"
     };
-    json(out, arguments);
+    string(out, arguments);
     out.push(b'}');
     if stands_in {
         let others = profile.calls.unsigned.iter();
         for (name, value) in others.filter(|(name, _)| !is_ours(name)) {
             out.push(b',');
-            json(out, name);
+            string(out, name);
             out.push(b':');
             json(out, value);
         }
@@ -270,7 +274,7 @@ fn sent_call(out: &mut Vec<u8>, call: &SentCall<'_>, stands_in: bool, profile: &
     for (name, value) in extra.map(|members| members.0).unwrap_or_default() {
         if !is_ours(&name) && kind != Some(&*name) {
             out.push(b',');
-            json(out, &name);
+            string(out, &name);
             out.push(b':');
             out.extend_from_slice(value.get().as_bytes());
         }

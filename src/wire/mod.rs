@@ -6,6 +6,7 @@
 //! come from.
 
 mod object;
+mod string;
 pub mod arrange;
 pub mod lower;
 pub mod offered;

@@ -7,9 +7,10 @@ use serde_json::value::RawValue;
 use crate::exchange::{Reasoning, SentCall};
 use crate::setup::Profile;
 use crate::wire::call::{self, call_id};
-use crate::wire::chat::{Members, json};
+use crate::wire::chat::Members;
 use crate::wire::object::is_object;
 use crate::wire::responses::member;
+use crate::wire::string::string;
 
 /// One of several messages of one reply, and where it stood.
 #[derive(Debug, Deserialize, Serialize)]
@@ -168,11 +169,11 @@ fn said(part: &Part<'_>, known: bool) -> Vec<u8> {
         member(&mut out, "id", id);
         out.extend_from_slice(b",\"status\":\"completed\",\"role\":\"assistant\"");
         out.extend_from_slice(b",\"content\":[{\"type\":\"output_text\",\"text\":");
-        json(&mut out, part.text);
+        string(&mut out, part.text);
         out.extend_from_slice(b",\"annotations\":[]}]");
     } else {
         out.extend_from_slice(b",\"role\":\"assistant\",\"content\":");
-        json(&mut out, part.text);
+        string(&mut out, part.text);
     }
     let taken = ["type", "id", "status", "role", "content"];
     for (name, value) in &part.members {
@@ -187,7 +188,7 @@ fn said(part: &Part<'_>, known: bool) -> Vec<u8> {
 fn sent_call(call: &SentCall<'_>, profile: &Profile) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(b"{\"type\":\"function_call\",\"call_id\":");
-    json(&mut out, &call_id(call.id, &profile.calls));
+    string(&mut out, &call_id(call.id, &profile.calls));
     member(&mut out, "name", &call::name(&call.name, &profile.tools));
     // The call's result says what was wrong with arguments that are no object.
     let arguments = if is_object(&call.arguments) {
@@ -195,7 +196,8 @@ fn sent_call(call: &SentCall<'_>, profile: &Profile) -> Vec<u8> {
     } else {
         "{}"
     };
-    member(&mut out, "arguments", arguments);
+    out.extend_from_slice(b",\"arguments\":");
+    string(&mut out, arguments);
     let extra = call.extra.as_deref().map(members).unwrap_or_default();
     // A call of another type is told of as one of a function; what it held has no place there.
     if !extra.iter().any(|(name, _)| name == "type") {

@@ -17,6 +17,7 @@ use crate::exchange::{Message, ToolSpec};
 use crate::setup::{OutputFormat, OutputSchema, Profile, SchemaForm, SendBack};
 use crate::wire::call::call_id;
 use crate::wire::chat::{json, tools};
+use crate::wire::string::string;
 use crate::wire::{Head, lower};
 
 /// Everything of a body before its first item.
@@ -110,7 +111,7 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
     match message {
         Message::User { text } => {
             out.extend_from_slice(b"{\"type\":\"message\",\"role\":\"user\",\"content\":");
-            json(out, text);
+            string(out, text);
             out.push(b'}');
         }
         Message::Assistant {
@@ -127,8 +128,9 @@ pub fn message(out: &mut Vec<u8>, message: &Message<'_>, profile: &Profile) {
         }
         Message::Tool { call, text } => {
             out.extend_from_slice(b"{\"type\":\"function_call_output\",\"call_id\":");
-            json(out, &call_id(*call, &profile.calls));
-            member(out, "output", text);
+            string(out, &call_id(*call, &profile.calls));
+            out.extend_from_slice(b",\"output\":");
+            string(out, text);
             out.push(b'}');
         }
     }
