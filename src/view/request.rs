@@ -361,7 +361,11 @@ fn clipped_arguments(arguments: &str, clip: usize) -> Cow<'_, str> {
 
 /// A long text for a summariser: its head, lines that look like errors, and its tail.
 fn clipped(text: &str, clip: usize) -> Cow<'_, str> {
-    let chars = text.chars().count();
+    // Bytes are never fewer than characters, so short texts need not be counted.
+    if text.len() <= clip {
+        return Cow::Borrowed(text);
+    }
+    let chars = count(text);
     if chars <= clip {
         return Cow::Borrowed(text);
     }
@@ -370,20 +374,24 @@ fn clipped(text: &str, clip: usize) -> Cow<'_, str> {
         .char_indices()
         .nth(head_chars)
         .map_or(text.len(), |(at, _)| at);
-    let tail_start = text
-        .char_indices()
-        .nth(chars - tail_chars)
-        .map_or(text.len(), |(at, _)| at);
+    // Counted from the end, which is nearer.
+    let tail_start = match tail_chars.checked_sub(1) {
+        Some(last) => text
+            .char_indices()
+            .nth_back(last)
+            .map_or(text.len(), |(at, _)| at),
+        None => text.len(),
+    };
     let middle = &text[head_end..tail_start];
     let mut kept = String::new();
     for line in middle.lines().filter(|line| looks_like_error(line)) {
-        if kept.chars().count() + line.chars().count() >= clip / 4 {
+        if count(&kept) + count(line) >= clip / 4 {
             break;
         }
         kept.push('\n');
         kept.push_str(line);
     }
-    let left_out = chars - head_chars - tail_chars - kept.chars().count();
+    let left_out = chars - head_chars - tail_chars - count(&kept);
     let mark = words::clipped_for_summary(left_out);
     Cow::Owned(format!(
         "{}{kept}{mark}{}",
@@ -392,7 +400,81 @@ fn clipped(text: &str, clip: usize) -> Cow<'_, str> {
     ))
 }
 
+/// The number of characters.
+fn count(text: &str) -> usize {
+    usize::try_from(Chars::of(text.as_bytes()).all).unwrap_or(usize::MAX)
+}
+
+/// Whether a line has one of the words in it, in whatever case.
 fn looks_like_error(line: &str) -> bool {
-    let line = line.to_lowercase();
-    ERROR_WORDS.iter().any(|word| line.contains(word))
+    if !line.is_ascii() {
+        let line = line.to_lowercase();
+        return ERROR_WORDS.iter().any(|word| line.contains(word));
+    }
+    // Two letters alone rule nearly every place out, and nothing is copied.
+    let begins = |pair: &[u8]| {
+        matches!(
+            [pair[0] | 0x20, pair[1] | 0x20],
+            [b'e', b'r' | b'x'] | [b'p' | b'f', b'a'] | [b't', b'r'] | [b'd', b'e']
+        )
+    };
+    let bytes = line.as_bytes();
+    let mut pairs = bytes.windows(2).enumerate();
+    pairs.any(|(place, pair)| {
+        let is_here = |word: &str| {
+            let here = bytes.get(place..place + word.len());
+            here.is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        begins(pair) && ERROR_WORDS.iter().any(|word| is_here(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_looks_like_an_error_wherever_a_word_stands_in_it_and_however_it_is_written() {
+        for word in ERROR_WORDS {
+            for (before, behind) in [("", ""), ("x", "s"), ("e", ":"), ("ö ", ""), ("pad", "n ")] {
+                let mut upper = true;
+                let mixed: String = word
+                    .chars()
+                    .map(|char| {
+                        upper = !upper;
+                        if upper {
+                            char.to_ascii_uppercase()
+                        } else {
+                            char
+                        }
+                    })
+                    .collect();
+                for spelled in [word, &word.to_uppercase(), &mixed] {
+                    let line = format!("{before}{spelled}{behind}");
+                    assert!(looks_like_error(&line), "{line}");
+                }
+                let cut = format!("{before}{}", &word[..word.len() - 1]);
+                assert!(!looks_like_error(&cut), "{cut}");
+            }
+        }
+        // The sign of a kelvin is a letter, too.
+        assert!(looks_like_error("tracebac\u{212a}"));
+        assert!(!looks_like_error("no er ror, tra ceback: @eny"));
+    }
+
+    #[test]
+    fn a_clipped_text_keeps_its_ends_and_lines_that_look_like_errors() {
+        let check = |text: &str, clip: usize, expected: &str| {
+            assert_eq!(clipped(text, clip), expected, "{text:?} {clip}");
+        };
+        let text = "äöü 1\n".repeat(4) + "ERROR ß\n" + &"äöü 2\n".repeat(4);
+        let chars = text.chars().count();
+        check(&text, chars, &text);
+        let mark = words::clipped_for_summary;
+        let head = "äöü 1\n".repeat(3) + "äö";
+        let kept = format!("{head}\nERROR ß{}ü 2\näöü 2\n", mark(chars - 20 - 8 - 10));
+        check(&text, 40, &kept);
+        check(&text, 3, &format!("ä{}", mark(chars - 1)));
+        check(&text, 0, &mark(chars));
+    }
 }
