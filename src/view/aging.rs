@@ -330,8 +330,9 @@ impl View {
 /// Whether a text has at most so many characters.
 fn is_short(text: &str, min_chars: u64) -> bool {
     let least = usize::try_from(min_chars).unwrap_or(usize::MAX);
-    // Bytes are never fewer than characters, so short ones need not be counted.
-    text.len() <= least || text.chars().nth(least).is_none()
+    // A character takes from one byte to four, so that few texts need to be counted.
+    text.len() <= least
+        || text.len() <= least.saturating_mul(4) && Chars::of(text.as_bytes()).all <= min_chars
 }
 
 /// What the shorter text saves; `None` if it saves nothing.
@@ -341,8 +342,6 @@ fn saving(full: Chars, short: Chars) -> Option<Chars> {
 }
 
 /// The characters of a text as a JSON string.
-pub(crate) fn json_chars(text: &(impl Serialize + ?Sized)) -> Chars {
-    serde_json::to_vec(text)
-        .map(|json| Chars::of(&json))
-        .unwrap_or_default()
+pub(crate) fn json_chars(text: &str) -> Chars {
+    Chars::of_string(text)
 }

@@ -186,7 +186,7 @@ impl View {
         stub: Stubbed,
     ) -> String {
         let name = &call.name;
-        let previous = || words::previous(name, id, result.status, result.content.lines().count());
+        let previous = || words::previous(name, id, result.status, lines(&result.content));
         match (stub.form, stub.by) {
             (Form::Compacted, _) => {
                 let spec = self.spec_at(name, stub.overlay);
@@ -370,6 +370,14 @@ fn with_attachments(user: &User, hidden: impl Fn(usize) -> bool) -> Cow<'_, str>
     Cow::Owned(text)
 }
 
+/// The number of lines of a text.
+fn lines(text: &str) -> usize {
+    let ends = |part: &[u8]| part.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    // Of so few bytes a byte can hold the count, and many bytes are looked at at once.
+    let ended: usize = text.as_bytes().chunks(128).map(ends).map(usize::from).sum();
+    ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
 /// The arguments that name what a call was about, on one line.
 fn labels(spec: &ToolSpec, arguments: &str) -> String {
     let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else {
@@ -397,4 +405,19 @@ fn labels(spec: &ToolSpec, arguments: &str) -> String {
         return cut;
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_as_they_are_read() {
+        let text = "a\n\r\n\nb\r\nc\n".repeat(60);
+        for from in 0..text.len() {
+            for text in [&text[from..], &text[..from], &"\n".repeat(from)] {
+                assert_eq!(lines(text), text.lines().count(), "{text:?}");
+            }
+        }
+    }
 }
