@@ -117,7 +117,9 @@ impl Working {
                 }
             }
             _ => {
-                if let (Some(exit), Some(command)) = (facts.exit, text(arguments, "command")) {
+                // Arguments are read for commands alone: those of other tools may hold whole files.
+                let command = |exit| Some((exit, text(arguments, "command")?));
+                if let Some((exit, command)) = facts.exit.and_then(command) {
                     if exit != 0 {
                         let failure = Failure { call, exit };
                         Arc::make_mut(&mut self.failures).insert(command, failure);
