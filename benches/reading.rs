@@ -159,7 +159,7 @@ fn memory() -> String {
 /// Builds every request of a transcript again.
 fn verify(path: &Path) {
     let (mut all, mut equal) = (0, 0);
-    let loaded = runs::read_along(path, |view, entry| {
+    let loaded = runs::fold_along(path, |view, entry| {
         if let Some(rebuilt) = replay::rebuilt(view, entry) {
             all += 1;
             equal += u64::from(rebuilt.is_equal());

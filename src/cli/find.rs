@@ -64,7 +64,27 @@ pub(crate) fn read_along(
     look: impl FnMut(&View, &Entry),
 ) -> Result<Found, Failure> {
     let path = path(text, &directory(args, process)?, process)?;
-    let loaded = runs::read_along(&path, look)?;
+    found(path, |path| runs::read_along(path, look), term)
+}
+
+/// The same for who is done with most entries once they were looked at, as [`runs::fold_along`] has it.
+pub(crate) fn fold_along(
+    text: &str,
+    args: &SettingArgs,
+    process: &Process,
+    term: &mut Term,
+    look: impl FnMut(&View, &Entry),
+) -> Result<Found, Failure> {
+    let path = path(text, &directory(args, process)?, process)?;
+    found(path, |path| runs::fold_along(path, look), term)
+}
+
+fn found(
+    path: PathBuf,
+    read: impl FnOnce(&Path) -> Result<Loaded, FindError>,
+    term: &mut Term,
+) -> Result<Found, Failure> {
+    let loaded = read(&path)?;
     warn(&path, &State::of(&loaded), term)?;
     Ok(Found { path, loaded })
 }

@@ -19,7 +19,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::requests::Settings;
 use crate::cli::term::{Look, Term};
-use crate::cli::unread::{Unread, unread};
+use crate::cli::unread::{self, Unread};
 use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent, wrap};
 
 /// Replays a run.
@@ -31,11 +31,17 @@ pub(crate) fn replay(
     let mut count = Count::default();
     let counts = args.at.is_none() && args.diff.is_empty() && args.blame.is_none();
     let look = |view: &View, entry: &Entry| {
+        unread::take(&mut count.unread, entry);
         if counts && let Some(rebuilt) = replay::rebuilt(view, entry) {
             count.take(rebuilt);
         }
     };
-    let found = find::read_along(&args.run, &args.settings, process, term, look)?;
+    // Who only counts is done with an entry once it is folded; whoever shows them goes through them again.
+    let found = if counts && args.verify {
+        find::fold_along(&args.run, &args.settings, process, term, look)?
+    } else {
+        find::read_along(&args.run, &args.settings, process, term, look)?
+    };
     let view = &found.loaded.view;
     if args.verify && found.loaded.newer().is_some() {
         let text = "this version cannot verify a run of a newer format";
@@ -90,6 +96,8 @@ struct Count {
     first: Option<(Rebuilt, Wrong, Option<EntryId>)>,
     /// All that are not.
     wrong: BTreeMap<EntryId, Wrong>,
+    /// Entries that are not understood.
+    unread: Option<Unread>,
 }
 
 impl Count {
@@ -151,7 +159,11 @@ fn finish(
     term: &mut Term,
 ) -> Result<Exit, Failure> {
     let Count {
-        all, equal, first, ..
+        all,
+        equal,
+        first,
+        unread,
+        ..
     } = count;
     let loaded = &found.loaded;
     let first = first.map(|(rebuilt, wrong, newest)| {
@@ -161,6 +173,12 @@ fn finish(
         let text = format!("e{}{round}: {}", rebuilt.request, wrong.why());
         (text, differs::differs(&loaded.view, &rebuilt, newest))
     });
+    // What could not be read again reads as nothing, and would be told of as another request.
+    if let Some(lost) = loaded.view.transcript().lost() {
+        let text = format!("{} changed while it was read", found.path.display());
+        let error = anyhow::Error::new(lost.clone()).context(text);
+        return Err(Failure::new(Exit::Transcript, error));
+    }
     let damaged = !loaded.damage.is_empty();
     let verdict = match &first {
         _ if damaged => Exit::Transcript,
@@ -180,7 +198,7 @@ fn finish(
             differs: differs.flatten(),
             damage: loaded.damage.iter().map(ToString::to_string).collect(),
             torn: loaded.torn,
-            unread: unread(&loaded.view),
+            unread,
         };
         term.print_json(&serde_json::to_string(&last).map_err(io::Error::from)?)?;
         return Ok(exit);
@@ -204,7 +222,6 @@ fn finish(
         )
         .ok();
     }
-    let unread = unread(&loaded.view);
     if let Some(unread) = &unread {
         write!(text, "; {}", unread.text()).ok();
     }

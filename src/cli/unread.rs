@@ -21,9 +21,16 @@ pub(crate) struct Unread {
 
 /// The entries of a run that are not understood; `None` if there is none.
 pub(crate) fn unread(view: &View) -> Option<Unread> {
-    let entries = view.transcript().entries().iter();
-    let kind = |entry: &Entry| match &entry.event {
-        Event::Unknown(unknown) => Some((entry.id, unknown.kind.clone())),
+    let mut found = None;
+    let entries = view.transcript().entries().passing();
+    entries.for_each(|entry| take(&mut found, &entry));
+    found
+}
+
+/// Takes the next entry of a run into account.
+pub(crate) fn take(found: &mut Option<Unread>, entry: &Entry) {
+    let kind = match &entry.event {
+        Event::Unknown(unknown) => &unknown.kind,
         Event::Run(_)
         | Event::Setup(_)
         | Event::User(_)
@@ -37,15 +44,14 @@ pub(crate) fn unread(view: &View) -> Option<Unread> {
         | Event::Unpin(_)
         | Event::Fault(_)
         | Event::Note(_)
-        | Event::End(_) => None,
+        | Event::End(_) => return,
     };
-    let mut found = entries.filter_map(|entry| kind(entry));
-    let (first, kind) = found.next()?;
-    Some(Unread {
-        entries: 1 + found.count() as u64,
-        first,
-        kind,
-    })
+    let first = || Unread {
+        entries: 0,
+        first: entry.id,
+        kind: kind.clone(),
+    };
+    found.get_or_insert_with(first).entries += 1;
 }
 
 impl Unread {

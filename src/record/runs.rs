@@ -2,16 +2,18 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use crate::id::{EntryId, RunId};
 use crate::record::file::{FileError, FileStorage, index_of, open_plain};
+use crate::record::shelf::Bytes;
 use crate::record::{Blobs, Durability, Storage as _, journal, lock};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Entry, Event, Run, Torn, Transcript};
-use crate::view::View;
+use crate::view::{Hold, View};
 
 /// A run cannot be found or read.
 #[derive(Debug, thiserror::Error)]
@@ -240,12 +242,32 @@ pub fn read(path: &Path) -> Result<Loaded, FindError> {
 
 /// The same, with a look at each entry and at the view of all that stands before it: nothing of the
 /// transcript has to be read or folded twice for that.
-pub fn read_along(path: &Path, mut look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
-    let mut view = View::default();
-    let bytes = BufReader::with_capacity(64 << 10, open(path)?);
-    let found = journal::scan(bytes, |entry, _| {
+pub fn read_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
+    along(path, open(path)?, View::default(), look)
+}
+
+/// The same for who is done with most entries once they were looked at: the view lets go of what no
+/// request needs, so that a transcript may be longer than memory.
+///
+/// What is asked for again is read again. Whoever has asked asks [`lost`](Transcript::lost) whether all of
+/// it was still there.
+pub fn fold_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
+    let file = Arc::new(open(path)?);
+    let again = Arc::clone(&file);
+    let shelf = Bytes::new(move |offset, bytes: &mut [u8]| again.read_exact_at(bytes, offset));
+    along(path, file, View::on(shelf, Hold::default()), look)
+}
+
+fn along(
+    path: &Path,
+    file: impl io::Read + Send,
+    mut view: View,
+    mut look: impl FnMut(&View, &Entry),
+) -> Result<Loaded, FindError> {
+    let bytes = BufReader::with_capacity(64 << 10, file);
+    let found = journal::scan(bytes, |entry, line| {
         look(&view, &entry);
-        view.take(Arc::new(entry));
+        view.take_line(Arc::new(entry), line);
     });
     let found = found.map_err(|source| FindError::Read {
         path: path.to_owned(),

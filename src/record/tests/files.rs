@@ -161,3 +161,44 @@ fn what_is_recorded_is_read_again_and_the_file_only_grows() {
     assert!(loaded.damage.is_empty() && loaded.torn.is_none());
     assert_eq!((loaded.run(), loaded.newer()), (Some(&run()), None));
 }
+
+#[test]
+fn a_transcript_that_is_folded_is_let_go_of_and_what_changes_meanwhile_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = FileStorage::create(dir.path(), run().run, Durability::None).unwrap();
+    let path = storage.path().to_owned();
+    let mut recorder = create(storage);
+    for number in 0..100 {
+        let text = format!("number {number}");
+        let warning = Note::Warning { text };
+        recorder.record(Event::Note(warning)).unwrap();
+    }
+    drop(recorder);
+
+    let mut looks = 0;
+    let folded = runs::fold_along(&path, |view, entry| {
+        assert_eq!(view.transcript().next_id(), entry.id);
+        looks += 1;
+    });
+    let folded = folded.unwrap().view;
+    assert_eq!((looks, folded.transcript().entries().len()), (101, 101));
+    assert!(folded.held() < 20, "{}", folded.held());
+
+    let whole = runs::read(&path).unwrap().view;
+    assert_eq!(whole.held(), 101);
+    let all = |view: &View| {
+        let entries = view.transcript().entries().passing();
+        entries
+            .map(|entry| format!("{entry:?}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(all(&folded), all(&whole));
+    assert!(folded.transcript().lost().is_none());
+
+    let changed = fs::read_to_string(&path).unwrap();
+    fs::write(&path, changed.replace("number 7", "number 8")).unwrap();
+    let seventh = EntryId(9);
+    assert!(folded.transcript().get(seventh).is_none());
+    assert_eq!(folded.transcript().lost().unwrap().entry, seventh);
+    assert!(whole.transcript().get(seventh).is_some());
+}
