@@ -107,8 +107,16 @@ fn put_rule(section: RuleSection, rule: &mut Rule) {
 /// Which rule a name that is none of these may mean, as the end of a sentence.
 pub fn rule_hint<'a>(rules: impl Iterator<Item = &'a String>, name: &str) -> String {
     let names: Vec<&str> = rules.map(String::as_str).collect();
-    match similar::get_close_matches(name, &names, 1, 0.6).first() {
+    match closest(name, &names) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there is {}", names.join(", ")),
     }
+}
+
+/// The one of these names that looks most like a name that none of them is.
+///
+/// The command line asks here as well: compiled a second time, what compares texts is as large again.
+pub fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let close = similar::get_close_matches(name, names, 1, 0.6);
+    close.first().copied()
 }

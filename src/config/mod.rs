@@ -30,7 +30,7 @@ use std::path::PathBuf;
 
 pub use allowance::{Size, SizeError};
 pub use choice::{CallsChoice, HintChoice, Keeping, SummaryChoice};
-pub use compaction::rule_hint;
+pub use compaction::{closest, rule_hint};
 pub use given::Given;
 pub use layers::{InForce, Layers, Origin, Source};
 pub use profiles::{

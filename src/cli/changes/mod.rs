@@ -5,7 +5,7 @@
 //! `.gitignore` files leave out is left out, and `.git` is never looked at. What is too large or no text
 //! is compared, and named in the patch where it changed, but not contained in it.
 
-mod patch;
+pub(crate) mod patch;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -58,9 +58,20 @@ pub(super) fn shown(path: &[u8], old: Option<Side<'_>>, new: Option<Side<'_>>, o
         None => b"/dev/null\n".to_vec(),
     };
     out.extend([b"--- ", &name(old, a)[..], b"+++ ", &name(new, b)[..]].concat());
-    let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
-    for hunk in group_diff_ops(operations, AROUND) {
-        write_hunk(&hunk, &before, &after, out);
+    write_hunks(&before, &after, AROUND, out);
+}
+
+/// What differs between two texts, with so many lines around each change.
+pub(crate) fn hunks(before: &[u8], after: &[u8], around: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_hunks(&lines(before), &lines(after), around, &mut out);
+    out
+}
+
+fn write_hunks(before: &[&[u8]], after: &[&[u8]], around: usize, out: &mut Vec<u8>) {
+    let operations = capture_diff_slices(Algorithm::Myers, before, after);
+    for hunk in group_diff_ops(operations, around) {
+        write_hunk(&hunk, before, after, out);
     }
 }
 

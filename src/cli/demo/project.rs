@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::{fs, io};
 
-use similar::TextDiff;
-
+use crate::cli::changes::patch;
 use crate::cli::demo::data;
 
 /// A file: its path below the workspace, and its text.
@@ -109,13 +108,9 @@ pub(crate) fn diff(directory: &Path, files: &[File]) -> String {
         let after = fs::read(directory.join(path)).unwrap_or_default();
         let after = String::from_utf8_lossy(&after);
         if after != *before {
-            let text = TextDiff::from_lines(before.as_ref(), after.as_ref());
-            let text = text
-                .unified_diff()
-                .context_radius(1)
-                .header(path, path)
-                .to_string();
-            diff.push_str(&text);
+            let hunks = patch::hunks(before.as_bytes(), after.as_bytes(), 1);
+            let hunks = String::from_utf8_lossy(&hunks);
+            diff.extend([&format!("--- {path}\n+++ {path}\n"), &*hunks]);
         }
     }
     diff

@@ -142,7 +142,7 @@ pub(super) fn model_listed<'a>(
             format!("the server does not list {name}{}", some_of(listed)),
         )?;
         let names: Vec<&str> = listed.iter().map(|listed| listed.name.as_str()).collect();
-        if let Some(near) = similar::get_close_matches(name.as_str(), &names, 1, 0.6).first() {
+        if let Some(near) = config::closest(name, &names) {
             findings.change(format!("take the name that is listed: -m {near}"));
         }
     }
