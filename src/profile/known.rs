@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::profile::embedded;
 use crate::setup::Prices;
 
 /// What is known of a model.
@@ -96,7 +97,7 @@ pub fn known(profile: &str, model: &str) -> Option<Known> {
 fn table() -> &'static Table {
     static TABLE: LazyLock<Table> = LazyLock::new(|| {
         // That it can be read is tested.
-        serde_saphyr::from_str(include_str!("models.yaml")).unwrap_or_default()
+        embedded(include_str!("models.yaml")).unwrap_or_default()
     });
     &TABLE
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::exchange::{ToolMeta, ToolSpec};
+use crate::profile::embedded;
 
 /// The embedded files.
 const FILES: &[&str] = &[
@@ -41,7 +42,7 @@ static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
         clippy::expect_used,
         reason = "the files are part of the program, and a test reads each of them"
     )]
-    let read = |text| serde_saphyr::from_str(text).expect("an embedded tool file is well-formed");
+    let read = |text| embedded(text).expect("an embedded tool file is well-formed");
     FILES.iter().copied().map(read).collect()
 });
 
