@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use undertext::answer;
+use undertext::config::{ConfigError, Place};
 use undertext::setup::OutputSchema;
 use undertext::transcript::BatchTask;
 
@@ -72,7 +73,8 @@ impl Jobs<'_> {
         let schema = schema(task.schema.as_ref(), id.as_deref())?;
         let mut args = self.as_run(task);
         args.resume = begun.map(|begun| begun.path.to_string_lossy().into_owned());
-        let mut start = Start::new(&args, self.process, &mut io::empty())?;
+        let mut start = Start::new(&args, self.process, &mut io::empty())
+            .map_err(|failure| self.of_line(failure, &args.settings.set))?;
         if schema.is_some() {
             start.settings.policy.output = schema;
         }
@@ -89,6 +91,22 @@ impl Jobs<'_> {
             begun: begun.map(|begun| begun.path.clone()),
             id,
         })
+    }
+
+    /// What is wrong with a setting of the line itself speaks of `set`: nobody wrote `--set`.
+    fn of_line(&self, failure: Failure, set: &[String]) -> Failure {
+        let of_batch = self.args.settings.set.len();
+        let of_line = &set[of_batch.min(set.len())..];
+        match failure.error.downcast_ref() {
+            Some(ConfigError::Setting {
+                place: Place::Set(text),
+                ..
+            }) if of_line.contains(text) => {
+                let text = failure.line().replacen("--set ", "`set`, ", 1);
+                Failure::new(failure.exit, anyhow::Error::msg(text))
+            }
+            Some(_) | None => failure,
+        }
     }
 
     /// What `run` would be told of a line.

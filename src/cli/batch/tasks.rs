@@ -207,6 +207,11 @@ fn parse(line: &[u8], number: u64) -> Result<TaskLine, String> {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = text.strip_suffix(&place).unwrap_or(&text);
+        let what = if error.is_eof() {
+            "the line ends before its JSON does; a task is one line"
+        } else {
+            what
+        };
         format!("line {number}, column {}: {what}", error.column())
     })?;
     let blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
@@ -265,7 +270,7 @@ mod tests {
             (b"{\"task\":\"\xff\"}", "line 1, byte 10: it is not UTF-8"),
             (
                 b"{\"task\":\"a\"",
-                "line 1, column 11: EOF while parsing an object",
+                "line 1, column 11: the line ends before its JSON does; a task is one line",
             ),
             (
                 b"{\"task\":\"a\"} {}",

@@ -294,3 +294,30 @@ fn what_is_no_batch_is_refused_before_anything_is_done() {
     "#);
     assert!(place.transcripts().is_empty());
 }
+
+/// What is wrong with the settings of a line is told by the name of its key, not of a flag.
+#[test]
+fn a_setting_of_a_line_is_told_as_one() {
+    let place = Place::new();
+    let provider = Provider::new([]);
+    let set = |key: &str, value: Value| json!({"task": "t", "set": {key: value}}).to_string();
+    tasks(
+        &place,
+        &[
+            set("model.nam", json!("x")),
+            set("limits.rounds", json!(0)),
+            set("model.prices.input", json!(1)),
+            r#"{"task": "t""#.to_owned(),
+        ],
+    );
+    let flags = ["--set", "limits.rounds=9"];
+    let ran = place.run(&line(&provider, &flags));
+    let told: Vec<String> = told(&ran.out).into_iter().map(|(_, what)| what).collect();
+    insta::assert_snapshot!(place.plain(&told.join("\n")), @r#"
+    wrong setting in `set`, model.nam="x": unknown key `nam`, did you mean `name`?
+    wrong setting in `set`, limits.rounds=0: at least 1 must stand here
+    settings cannot be used: `model.prices` needs both `input` and `output`
+    line 4, column 11: the line ends before its JSON does; a task is one line
+    "#);
+    assert_eq!(ran.code, 1, "{ran:?}");
+}
