@@ -9,7 +9,7 @@ use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Author, Hide, Layer, Overlay, Stub, Summary};
 use undertext::setup::{Api, Setup};
 use undertext::transcript::{
-    End, Entry, Event, Fault, Note, Purpose, Request, Speaker, Totals, User,
+    BatchTask, End, Entry, Event, Fault, Note, Purpose, Request, Speaker, Totals, User,
 };
 use undertext::words;
 
@@ -50,6 +50,18 @@ pub(crate) fn lines(entry: &Entry) -> Vec<Line> {
     lines
 }
 
+/// The file and the id of a task of a batch, and what the batch is called: `/w/tasks.jsonl, id map`
+pub(crate) fn batch(task: &BatchTask) -> String {
+    let mut text = task.file.clone();
+    if let Some(id) = &task.id {
+        write!(text, ", id {id}").ok();
+    }
+    if let Some(name) = &task.name {
+        write!(text, ", in the batch {name}").ok();
+    }
+    text
+}
+
 /// The headline of an entry, without its name, and the texts below it.
 pub(crate) fn parts(entry: &Entry) -> (String, Vec<String>) {
     event(entry.id, &entry.event)
@@ -75,6 +87,9 @@ fn event(id: EntryId, event: &Event) -> (String, Vec<String>) {
             }
             if let Some(import) = &run.imported {
                 write!(head, ", imported from {} ({})", import.file, import.format).ok();
+            }
+            if let Some(task) = &run.batch {
+                write!(head, ", a task of {}", batch(task)).ok();
             }
             (head, run.name.iter().cloned().collect())
         }

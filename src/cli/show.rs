@@ -10,7 +10,7 @@ use undertext::export;
 use undertext::id::{EntryId, RunId};
 use undertext::overlay::{Overlay, Size};
 use undertext::record::{Clock, runs};
-use undertext::transcript::{At, End, Event, Import, Speaker, Totals, Work};
+use undertext::transcript::{At, BatchTask, End, Event, Import, Speaker, Totals, Work};
 use undertext::view::{Estimates, View};
 
 use crate::cli::exit::{Exit, Failure};
@@ -35,6 +35,9 @@ pub(crate) struct Overview {
     /// Where it comes from, if another agent recorded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Import>,
+    /// The task of a batch that it works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchTask>,
     began: At,
     /// Whether a process is at work on it.
     #[serde(skip)]
@@ -139,6 +142,7 @@ fn overview(found: &Found) -> Overview {
         workspace: run.map_or_else(String::new, |run| run.workspace.clone()),
         generator: run.map_or_else(String::new, |run| run.generator.clone()),
         imported: run.and_then(|run| run.imported.clone()),
+        batch: run.and_then(|run| run.batch.clone()),
         began: transcript
             .entries()
             .first()
@@ -330,6 +334,10 @@ impl Overview {
         row("name", self.name.as_deref().unwrap_or_default())?;
         row("task", &brief::first_line(&self.task, room))?;
         row("workspace", &self.workspace)?;
+        row(
+            "batch",
+            &self.batch.as_ref().map_or_else(String::new, entry::batch),
+        )?;
         row(
             "transcript",
             &format!(

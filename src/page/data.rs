@@ -10,7 +10,9 @@ use crate::exchange::{Ending, Reasoning, Response};
 use crate::id::{EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::{Author, Layer, Overlay};
-use crate::page::entries::{Attached, Called, Laid, Line, Recorded, Thought, Tool, Used, What};
+use crate::page::entries::{
+    Attached, Called, Laid, Line, Recorded, Tasks, Thought, Tool, Used, What,
+};
 use crate::page::lists::{Lists, Piece};
 use crate::page::texts::{self, Text, Texts};
 use crate::secret::Masks;
@@ -221,6 +223,11 @@ impl Data {
                     }),
                     file: self.texts.number(&import.file),
                     skipped: import.skipped,
+                }),
+                batch: run.batch.as_ref().map(|task| Tasks {
+                    file: self.text(&task.file),
+                    id: task.id.as_deref().map(|id| self.text(id)),
+                    name: task.name.as_deref().map(|name| self.text(name)),
                 }),
             },
             Event::Setup(setup) => {

@@ -37,6 +37,8 @@ pub(super) enum What {
         parent: Option<Parent>,
         #[serde(skip_serializing_if = "Option::is_none")]
         imported: Option<Recorded>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        batch: Option<Tasks>,
     },
     Setup {
         model: usize,
@@ -170,6 +172,19 @@ pub(super) enum What {
         kind: usize,
         json: usize,
     },
+}
+
+/// The task of a batch that a run works on.
+#[derive(Debug, Serialize)]
+pub(super) struct Tasks {
+    /// The file of tasks.
+    pub(super) file: usize,
+    /// The task's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<usize>,
+    /// What the batch is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<usize>,
 }
 
 /// Who recorded a run that was imported.

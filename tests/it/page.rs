@@ -399,6 +399,29 @@ fn who_recorded_an_imported_run_is_told() {
     assert_eq!(told(Some(fork)), "claude-code");
 }
 
+#[test]
+fn the_batch_of_a_run_is_told() {
+    let task = json!({
+        "file": "/w/tasks.jsonl", "id": "map", "sha256": format!("sha256:{}", "0".repeat(64)),
+    });
+    let run = Run {
+        batch: Some(serde_json::from_value(task).unwrap()),
+        ..Run::new(RunId(uuid::Uuid::nil()), "/w")
+    };
+    let mut data = Data::default();
+    data.take(&Arc::new(Entry {
+        id: EntryId(1),
+        at: golden()[0].at,
+        event: Event::Run(run),
+    }));
+    let mut page = Page::default();
+    page.take(&data.more());
+    let batch = &page.entries[0]["batch"];
+    assert_eq!(page.text(&batch["file"]), "/w/tasks.jsonl");
+    assert_eq!(page.text(&batch["id"]), "map");
+    assert_eq!(batch.get("name"), None);
+}
+
 /// A request that cannot be built again as it was sent says so, and no other does.
 #[test]
 fn a_request_that_is_not_as_it_was_sent_says_so() {

@@ -142,7 +142,7 @@ function card(line) {
   const text = (number) => (number === undefined || run.chars(number) === 0 ? null : make("pre", { class: "text" }, run.text(number)));
   const facts = {
     setup: () => [row("model", run.text(line.model)), row("profile", run.text(line.profile)), row("window", line.window && count(line.window)), row("trigger", line.trigger && count(line.trigger)), row("tools", line.tools.map((tool) => run.text(tool.name)).join(", "))],
-    run: () => [row("run", line.run), row("workspace", run.text(line.workspace)), row("written by", run.text(line.generator)), line.imported && row("imported from", run.text(line.imported.file)), line.imported?.skipped && row("left out", `${many(line.imported.skipped, "line")} of it could not be read`), row("forked from", line.parent && `${line.parent.run} at e${line.parent.entry}`)],
+    run: () => [row("run", line.run), row("workspace", run.text(line.workspace)), row("written by", run.text(line.generator)), line.imported && row("imported from", run.text(line.imported.file)), line.imported?.skipped && row("left out", `${many(line.imported.skipped, "line")} of it could not be read`), row("forked from", line.parent && `${line.parent.run} at e${line.parent.entry}`), line.batch && [row("a task of", run.text(line.batch.file)), line.batch.id !== undefined && row("its id", run.text(line.batch.id)), line.batch.name !== undefined && row("batch", run.text(line.batch.name))]],
     fault: () => [row("class", line.class), row("status", line.status), row("attempt", line.attempt), row("request", `e${line.request}`)],
     pin: () => row("entry", `e${line.entry}`),
     unpin: () => row("entry", `e${line.entry}`),

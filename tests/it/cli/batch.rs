@@ -321,3 +321,31 @@ fn a_setting_of_a_line_is_told_as_one() {
     "#);
     assert_eq!(ran.code, 1, "{ran:?}");
 }
+
+/// Whoever finds a run finds its batch by it.
+#[test]
+fn a_run_tells_of_which_batch_it_is() {
+    let place = Place::new();
+    let provider = Provider::answering(|_| says("Done."));
+    tasks(
+        &place,
+        &[json!({"id": "map", "task": "t", "workspace": "a"}).to_string()],
+    );
+    let ran = place.run(&line(&provider, &["--name", "second"]));
+    check(&ran, 0, &[(1, "finished")]);
+    let run = results(&ran.out)[0]["run"].as_str().unwrap().to_owned();
+    let shown = place.run(&["show", &run]).out;
+    let row = shown
+        .lines()
+        .find(|row| row.trim_start().starts_with("batch"));
+    let row = place.plain(row.unwrap_or(&shown));
+    assert_eq!(
+        row.trim(),
+        "batch       /home/w/tasks.jsonl, id map, in the batch second"
+    );
+    let shown: Value = serde_json::from_str(&place.run(&["show", "--json", &run]).out).unwrap();
+    assert_eq!(
+        [&shown["batch"]["id"], &shown["batch"]["name"]],
+        ["map", "second"]
+    );
+}
