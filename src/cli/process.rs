@@ -101,6 +101,10 @@ impl Process {
             err: err.is_terminal() && !dumb,
             colour: !dumb && !is_set("NO_COLOR"),
             columns: named.or_else(|| columns(&err)),
+            resized: match named {
+                Some(_) => None,
+                None => Some(|| columns(&io::stderr())),
+            },
             width: named
                 .or_else(|| columns(&out))
                 .or_else(|| out.is_terminal().then_some(80)),

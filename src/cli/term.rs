@@ -91,6 +91,7 @@ pub(crate) struct Term {
     out: Stream,
     err: Stream,
     columns: usize,
+    resized: Option<fn() -> Option<usize>>,
     width: Option<usize>,
     live_shown: bool,
     masks: Masks,
@@ -109,6 +110,8 @@ pub(crate) struct Terminals {
     pub(crate) colour: bool,
     /// The width of standard error, if it is known.
     pub(crate) columns: Option<usize>,
+    /// Tells that width anew, where it may change.
+    pub(crate) resized: Option<fn() -> Option<usize>>,
     /// The width of standard output, if lines must fit one.
     pub(crate) width: Option<usize>,
 }
@@ -130,6 +133,7 @@ impl Term {
             out: stream(out, terminals.out),
             err: stream(err, terminals.err),
             columns: terminals.columns.unwrap_or(80),
+            resized: terminals.resized,
             width: terminals.width,
             live_shown: false,
             masks: Masks::default(),
@@ -284,7 +288,10 @@ impl Term {
         }
         let text = self.masks.text(text);
         let text = visible(&text).replace(['\n', '\t'], " ");
-        let line = fitting(&text, self.columns.saturating_sub(1));
+        // A line that does not fit any more would leave a row behind each time.
+        let columns = self.resized.and_then(|columns| columns());
+        let columns = columns.unwrap_or(self.columns);
+        let line = fitting(&text, columns.saturating_sub(1));
         self.live_shown = true;
         write!(self.err.to, "\r{line}\x1b[K")?;
         self.err.to.flush()
@@ -435,6 +442,7 @@ mod tests {
             err: true,
             colour: false,
             columns: Some(12),
+            resized: None,
             width: None,
         };
         check(

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -14,17 +16,32 @@ use crate::cli::{Place, says};
 use crate::provider::Provider;
 
 /// Runs a command on a terminal of so many columns; its exit code, and all that the terminal got.
-fn on_terminal(mut command: Command, columns: u16) -> (Option<i32>, String) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
+fn on_terminal(command: Command, columns: u16) -> (Option<i32>, String) {
+    on_a_terminal(command, columns, &OnceLock::new())
+}
+
+/// Makes a terminal so many columns wide.
+fn resize(terminal: impl AsFd, columns: u16) {
     let size = Winsize {
         ws_row: 40,
         ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    tcsetwinsize(&terminal, size).unwrap();
+    tcsetwinsize(terminal, size).unwrap();
+}
+
+/// The same, where the terminal can be had meanwhile.
+fn on_a_terminal(
+    mut command: Command,
+    columns: u16,
+    meanwhile: &OnceLock<OwnedFd>,
+) -> (Option<i32>, String) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    resize(&terminal, columns);
+    meanwhile.get_or_init(|| terminal.try_clone().unwrap());
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let name = Path::new(name.to_str().unwrap()).to_owned();
     let end = || {
@@ -143,4 +160,32 @@ fn a_batch_has_one_live_line() {
     assert_eq!(code, Some(0), "{shown}");
     let expected = Regex::new("\r1 running · 0 finished · [0-9,]+ tokens · [0-9.a-z ]+\x1b\\[K");
     assert!(expected.unwrap().is_match(&shown), "{shown}");
+}
+
+/// A terminal that is made narrow while a batch goes on shows the live line cut to its new width.
+#[test]
+fn the_live_line_fits_a_terminal_that_is_made_narrow() {
+    let place = Place::new();
+    let terminal = Arc::new(OnceLock::new());
+    let resized = Arc::clone(&terminal);
+    let provider = Provider::answering(move |_| {
+        if let Some(terminal) = resized.get() {
+            resize(terminal, 21);
+        }
+        says("Done.")
+    });
+    std::fs::write(place.path("home/w/tasks.jsonl"), r#"{"task":"a"}"#).unwrap();
+    let line = [
+        "batch",
+        "-m",
+        "m",
+        "--base-url",
+        &provider.url,
+        "tasks.jsonl",
+    ];
+    let (code, shown) = on_a_terminal(place.command(&line), 100, &terminal);
+    assert_eq!(code, Some(0), "{shown}");
+    let last = Regex::new("\r([^\r\x1b]+)\x1b\\[K").unwrap();
+    let last = last.captures_iter(&shown).last().unwrap();
+    assert_eq!(&last[1], "0 running · 1 finish", "{shown}");
 }
