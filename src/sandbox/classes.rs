@@ -18,6 +18,8 @@ pub enum Class {
     NewRepositories,
     /// Reading the rest of home, keys, settings and transcripts.
     Read,
+    /// Which files there are in what may not be read, how large they are and when they change.
+    Names,
     /// The network, name look-ups and services of this machine.
     Network,
     /// Named and abstract sockets: buses, containers, agents.
@@ -26,6 +28,8 @@ pub enum Class {
     Signals,
     /// Limits of other processes, which end them as well.
     Limits,
+    /// The priority, the scheduling and the processors of other processes.
+    Priorities,
     /// Messages and memory that processes share by a number.
     Messages,
     /// The arguments that other processes were started with.
@@ -52,16 +56,18 @@ pub enum Held {
 
 impl Class {
     /// All of them, in order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Write,
         Self::Attributes,
         Self::Repositories,
         Self::NewRepositories,
         Self::Read,
+        Self::Names,
         Self::Network,
         Self::Sockets,
         Self::Signals,
         Self::Limits,
+        Self::Priorities,
         Self::Messages,
         Self::Arguments,
         Self::Processes,
@@ -78,10 +84,12 @@ impl Class {
             Self::Repositories => "hooks and config of repositories that are there",
             Self::NewRepositories => "repositories that tools make in the workspace",
             Self::Read => "reading home, keys and other transcripts",
+            Self::Names => "names, sizes and times of files that may not be read",
             Self::Network => "the network and services of this machine",
             Self::Sockets => "sockets of buses, containers and agents",
             Self::Signals => "signals to other processes",
             Self::Limits => "limits of other processes",
+            Self::Priorities => "priorities and processors of other processes",
             Self::Messages => "System V messages and memory of other processes",
             Self::Arguments => "the command lines of other processes",
             Self::Processes => "memory and variables of other processes",
@@ -96,14 +104,14 @@ impl Class {
 pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
     let (spaces, scoped) = (by.mechanism == Mechanism::Namespaces, by.landlock >= 6);
     let held = |class| match class {
-        Class::Write | Class::Read if spaces => Held::By("a file system of its own"),
+        Class::Write | Class::Read | Class::Names if spaces => Held::By("a file system of its own"),
         Class::Write => Held::By("Landlock"),
         Class::Read => Held::By("Landlock; parts of the workspace itself cannot be hidden"),
         Class::Attributes if spaces => Held::By("read-only mounts"),
         Class::Repositories if spaces => {
             Held::By("read-only mounts; what runs is ended, should you replace one of them")
         }
-        Class::Attributes => Held::Open("Landlock knows no right for them"),
+        Class::Attributes | Class::Names => Held::Open("Landlock knows no right for them"),
         Class::Repositories | Class::NewRepositories => {
             Held::Open("file tools refuse them, commands are not kept from them")
         }
@@ -114,7 +122,10 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Network | Class::Sockets | Class::Limits => Held::By("a filter of system calls"),
         Class::Messages if spaces => Held::By("messages of its own"),
         Class::Messages => Held::Open("they are those of this machine"),
-        Class::Signals | Class::Arguments if spaces => Held::By("processes of its own"),
+        Class::Signals | Class::Priorities | Class::Arguments if spaces => {
+            Held::By("processes of its own")
+        }
+        Class::Priorities => Held::Open("no filter can tell them from those of its own threads"),
         Class::Arguments => Held::Open("/proc shows them"),
         Class::Signals if scoped => Held::By("Landlock"),
         Class::Signals => Held::Open("this Landlock is too old for it"),

@@ -76,3 +76,25 @@ fn bounds_travel_as_bytes() {
     let text = serde_json::to_string(&bounds).unwrap();
     assert_eq!(serde_json::from_str::<Bounds>(&text).unwrap(), bounds);
 }
+
+/// What a mechanism does not stop stands in the documentation, by the same name.
+#[test]
+fn what_is_left_open_is_told() {
+    let told = include_str!("../../docs/trust.md");
+    for (mechanism, column) in [(Mechanism::Namespaces, 2), (Mechanism::Landlock, 3)] {
+        let enforced = Enforced {
+            mechanism,
+            landlock: 7,
+            placeholders: Vec::new(),
+            told: Vec::new(),
+        };
+        for (class, held) in stopped(&enforced) {
+            let Held::Open(_) = held else { continue };
+            let start = format!("| {} |", class.label());
+            let row = told.lines().find(|line| line.starts_with(&start));
+            let said = row.and_then(|row| row.split('|').nth(column)).unwrap();
+            let is_open = said.contains("not stopped**") || said.trim() == "the same";
+            assert!(is_open, "{mechanism:?}: {start}{said}");
+        }
+    }
+}

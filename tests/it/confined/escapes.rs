@@ -15,9 +15,13 @@ struct Victim(Child);
 impl Victim {
     #[expect(clippy::disallowed_methods, reason = "it is not a tool's")]
     fn new() -> Self {
-        let mut command = Command::new("sleep");
+        // Of root's processes those that have more rights than tools are out of reach for that alone.
+        let bare = "b='setpriv --bounding-set=-all --inh-caps=-all'; $b true && exec $b sleep 600; \
+                    exec sleep 600";
+        let mut command = Command::new("sh");
         command
-            .arg("600")
+            .args(["-c", bare])
+            .stderr(Stdio::null())
             .env("VICTIM", "SECRET")
             .stdin(Stdio::null());
         Self(command.spawn().unwrap())
@@ -182,6 +186,16 @@ const ATTEMPTS: &[(Class, &str)] = &[
     (
         Class::Sockets,
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{abstract}\")'",
+    ),
+    (Class::Priorities, "renice -n 5 -p {victim}"),
+    (Class::Priorities, "ionice -c 3 -p {victim}"),
+    (Class::Priorities, "taskset -p 1 {victim}"),
+    (Class::Priorities, "chrt -i -p 0 {victim}"),
+    (Class::Names, "stat {home}/.ssh/id"),
+    (
+        Class::Names,
+        "python3 -c 'import ctypes; c = ctypes.CDLL(None); \
+         exit(c.inotify_add_watch(c.inotify_init(), b\"{home}/.ssh\", 0xfff) < 0)'",
     ),
     (Class::Kernel, "unshare --user true"),
     (Class::Kernel, "unshare --map-root-user --mount true"),
