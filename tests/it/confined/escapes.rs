@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 
 use undertext::sandbox::{Class, Held, stopped};
@@ -187,6 +187,21 @@ const ATTEMPTS: &[(Class, &str)] = &[
         Class::Sockets,
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{abstract}\")'",
     ),
+    // Of a pair, each sends to whatever name it likes.
+    (
+        Class::Sockets,
+        "python3 -c 'import socket; \
+         socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b\"x\", \"{datagrams}\")'",
+    ),
+    (
+        Class::Sockets,
+        "python3 -c 'import socket; \
+         socket.socketpair(type=socket.SOCK_RAW)[0].sendto(b\"x\", \"{datagrams}\")'",
+    ),
+    (
+        Class::Network,
+        "python3 -c 'import socket; socket.socketpair(30, socket.SOCK_DGRAM)'",
+    ),
     (Class::Priorities, "renice -n 5 -p {victim}"),
     (Class::Priorities, "ionice -c 3 -p {victim}"),
     (Class::Priorities, "taskset -p 1 {victim}"),
@@ -266,6 +281,8 @@ async fn through(by: By) -> Option<(Vec<(Class, String)>, Vec<(Class, Held)>)> {
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
     let _named = UnixListener::bind(named(&area)).unwrap();
+    let datagrams = area.path("home/.ssh/notify");
+    let _datagrams = UnixDatagram::bind(&datagrams).unwrap();
     let name = format!("undertext-{}", victim.0.id());
     let _abstract =
         UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
@@ -294,6 +311,7 @@ async fn through(by: By) -> Option<(Vec<(Class, String)>, Vec<(Class, Held)>)> {
             ("{home}", area.path("home").display().to_string()),
             ("{ours}", area.path("ours").display().to_string()),
             ("{socket}", named(&area)),
+            ("{datagrams}", datagrams.display().to_string()),
             ("{out}", area.path("outside").display().to_string()),
             ("{victim}", victim.0.id().to_string()),
             ("{tcp}", tcp.local_addr().unwrap().port().to_string()),
