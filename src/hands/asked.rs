@@ -270,6 +270,10 @@ impl Asking {
     /// Makes a call in a process of its own, which may reach this directory as well.
     async fn done(&self, order: Order, wish: &Wish, directory: PathBuf) -> Outcome {
         let writes = matches!(wish, Wish::Write { .. });
+        let Some(order) = exactly(order, wish) else {
+            let text = "It was allowed, but its path is no text, so it cannot be done.";
+            return Outcome::new(Status::Denied, text.to_owned());
+        };
         let bounds = self.bounds.clone().lending(directory, writes);
         let (workspace, launch) = (self.workspace.clone(), self.launch.clone());
         match Hands::confined(workspace, Vec::new(), bounds, launch).await {
@@ -310,6 +314,22 @@ impl Asking {
         };
         Some((wish, directory))
     }
+}
+
+/// The same order, of the very file that was asked about: a link by which it was named may lead elsewhere
+/// by now. `None` if its path cannot be said.
+fn exactly(mut order: Order, wish: &Wish) -> Option<Order> {
+    let (Wish::Read { path } | Wish::Write { path }) = wish else {
+        return None;
+    };
+    let mut arguments: Value = serde_json::from_str(&order.arguments).ok()?;
+    if let Value::String(inner) = &arguments {
+        arguments = serde_json::from_str(inner).ok()?;
+    }
+    let named = arguments.get_mut("path")?;
+    *named = Value::from(path.to_str()?);
+    order.arguments = arguments.to_string();
+    Some(order)
 }
 
 /// A path without symlinks, as far as it is there, and the deepest directory on the way to it.

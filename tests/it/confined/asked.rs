@@ -1,5 +1,7 @@
 //! Somebody is asked about what is out of bounds, and the answer holds for exactly that.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use futures::future::FutureExt as _;
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 
 use undertext::exchange::Status;
 use undertext::hands::{Approval, Hands, Verdict, Wish};
+use undertext::id::Digest;
 use undertext::setup::Sandbox;
 
 use super::{Area, By, bash, order, read, ways};
@@ -91,6 +94,36 @@ async fn a_file_outside_is_allowed_for_that_call_and_nothing_else() {
             ],
             "{by:?}"
         );
+    }
+}
+
+/// A link that leads elsewhere by the time of the answer leads the call nowhere else.
+#[tokio::test]
+async fn what_was_allowed_is_the_file_that_was_asked_about() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let link = area.path("w/link");
+        symlink(area.path("outside/yes.txt"), &link).unwrap();
+        fs::write(area.path("outside/yes.txt"), "").unwrap();
+        let other = area.path("outside/other.txt");
+        let approval = Approval::by(move |_| {
+            fs::remove_file(&link).unwrap();
+            symlink(&other, &link).unwrap();
+            let (allow, reason) = (true, None);
+            async move { Verdict { allow, reason } }.boxed()
+        });
+        let bounds = area.bounds(&Sandbox::Workspace(area.reach())).by(ways(by));
+        let (here, launch) = (area.workspace(), area.launch());
+        let hands = Hands::confined_asking(here, Vec::new(), bounds, launch, approval).await;
+        let Ok((hands, _)) = hands else { continue };
+        let arguments = json!({"path": "link", "content": "new\n"});
+        let mut write = order("Write", &arguments);
+        write.known = Some(Digest::of(b""));
+        let outcome = hands.run(write).await;
+        assert_eq!(outcome.status, Status::Ok, "{by:?} {outcome:?}");
+        hands.close().await;
+        assert_eq!(read(&area.path("outside/yes.txt")), "new\n", "{by:?}");
+        assert!(!area.path("outside/other.txt").exists(), "{by:?}");
     }
 }
 
