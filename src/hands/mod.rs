@@ -51,6 +51,8 @@ mod vanishing;
 #[cfg(target_os = "linux")]
 mod watched;
 #[cfg(target_os = "linux")]
+mod wanted;
+#[cfg(target_os = "linux")]
 mod proxy;
 #[cfg(target_os = "linux")]
 mod upstream;

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::hands::asked::Asking;
 use crate::hands::upstream::Upstream;
+use crate::hands::wanted::{Body, Wanted, wanted};
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
@@ -56,22 +57,18 @@ pub(super) async fn serve(listener: TcpListener, ways: Ways) {
     }
 }
 
-/// What a request asks for.
-#[derive(Debug, PartialEq, Eq)]
-struct Wanted {
-    host: String,
-    port: u16,
-    /// What is sent on first; `None`: the connection itself was asked for.
-    head: Option<Vec<u8>>,
-}
-
 /// Passes one connection on, or refuses it.
 async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Result<()> {
     let (head, rest) = tokio::time::timeout(LIMIT, head(&mut stream)).await??;
     let Some(wanted) = wanted(&head) else {
         return refuse(&mut stream, "400 Bad Request", "this is a proxy").await;
     };
-    let Wanted { host, port, head } = wanted;
+    let Wanted {
+        host,
+        port,
+        head,
+        body,
+    } = wanted;
     let mut hosts = hosts.clone();
     if !is_allowed(&host, port, &hosts)
         && let Some(asking) = asking
@@ -94,6 +91,10 @@ async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Re
     }
     let through = upstream.as_ref();
     let through = through.and_then(|upstream| upstream.way(&host, port, head.is_some()));
+    if through.is_some() && head.is_some() && body == Body::Open {
+        let text = "through the proxy of this network a body needs a Content-Length";
+        return refuse(&mut stream, "411 Length Required", text).await;
+    }
     let connecting = async {
         match &through {
             Some(way) => way.connect(&host, port, &hosts).await,
@@ -116,9 +117,41 @@ async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Re
         None => stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?,
     }
     stream.write_all(&early).await?;
-    there.write_all(&rest).await?;
-    copy_bidirectional(&mut stream, &mut there).await?;
-    Ok(())
+    match body {
+        Body::Open => {
+            there.write_all(&rest).await?;
+            copy_bidirectional(&mut stream, &mut there).await?;
+            Ok(())
+        }
+        Body::Bytes(length) => answer(stream, there, &rest, length).await,
+    }
+}
+
+/// Sends a body of this length, and brings back what is answered. Whatever a program sends behind it would
+/// be another request, which a proxy of the user's network could take for one to any host.
+async fn answer(
+    mut stream: TcpStream,
+    mut there: TcpStream,
+    rest: &[u8],
+    length: u64,
+) -> io::Result<()> {
+    let (read, mut write) = stream.split();
+    let (mut answers, mut asks) = there.split();
+    let mut said = rest.chain(read);
+    let asking = async {
+        tokio::io::copy(&mut (&mut said).take(length), &mut asks).await?;
+        tokio::io::copy(&mut said, &mut tokio::io::sink()).await?;
+        asks.shutdown().await?;
+        std::future::pending::<io::Result<()>>().await
+    };
+    let answering = async {
+        tokio::io::copy(&mut answers, &mut write).await?;
+        write.shutdown().await
+    };
+    tokio::select! {
+        ended = asking => ended,
+        ended = answering => ended,
+    }
 }
 
 async fn refuse(stream: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
@@ -142,69 +175,6 @@ pub(super) async fn head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
-}
-
-/// What a head asks for; `None` if that cannot be told.
-fn wanted(head: &[u8]) -> Option<Wanted> {
-    let text = std::str::from_utf8(head).ok()?;
-    let mut lines = text.split("\r\n");
-    // A line end of another kind could hide a second request from us that the server sees.
-    if lines.clone().any(|line| line.contains(['\r', '\n', '\0'])) {
-        return None;
-    }
-    let mut first = lines.next()?.split(' ');
-    let (method, target) = (first.next()?, first.next()?);
-    if method == "CONNECT" {
-        let (host, port) = place(target, None)?;
-        return Some(Wanted {
-            host,
-            port,
-            head: None,
-        });
-    }
-    let rest = target.strip_prefix("http://")?;
-    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let (host, port) = place(authority, Some(80))?;
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    // Whatever host the head names besides, it is asked of the one that was judged.
-    let mut sent = format!("{method} {slash}{path} HTTP/1.1\r\nhost: {authority}\r\n");
-    let of_proxies = |line: &&str| {
-        let name = line
-            .split(':')
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        name.starts_with("proxy-") || ["connection", "keep-alive", "host"].contains(&name.trim())
-    };
-    for line in lines.filter(|line| !line.is_empty() && !of_proxies(line)) {
-        sent.push_str(line);
-        sent.push_str("\r\n");
-    }
-    // The next request may be for another host.
-    sent.push_str("connection: close\r\n\r\n");
-    Some(Wanted {
-        host,
-        port,
-        head: Some(sent.into_bytes()),
-    })
-}
-
-/// A host and its port.
-fn place(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
-    if authority.contains('@') {
-        return None;
-    }
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        Some(_) | None => (authority, None),
-    };
-    let port = match port {
-        Some(port) => port.parse().ok()?,
-        None => usual?,
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    (!host.is_empty()).then_some((host, port))
 }
 
 /// Whether the user named this host, by itself or by what it ends with, and this port of it.
@@ -244,11 +214,18 @@ async fn connect(host: &str, port: u16, hosts: &[String]) -> io::Result<TcpStrea
         .filter(|address| leads(*address, hosts))
     {
         match TcpStream::connect(address).await {
+            Ok(stream) if is_public(address.ip()) && is_here(&stream) => {}
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+/// Whether a connection leads to this machine, which may have an address of the public network.
+fn is_here(stream: &TcpStream) -> bool {
+    let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
+    ends.is_none_or(|(here, there)| here.ip() == there.ip())
 }
 
 /// Whether an address may be reached: one of the public network, or one that was named itself.
@@ -287,15 +264,11 @@ fn is_public(address: IpAddr) -> bool {
             }
             let [first, second, ..] = address.segments();
             // Translated, and of tunnels: they may lead to what an older address would.
-            let translated = (first == 0x64 && second == 0xff9b)
-                || first == 0x2002
-                || (first == 0x2001 && second == 0);
-            !(address.is_loopback()
-                || address.is_unspecified()
-                || address.is_multicast()
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-                || translated)
+            let translated = first == 0x2002 || (first == 0x2001 && second == 0);
+            let documentation =
+                (first == 0x2001 && second == 0xdb8) || (first == 0x3fff && second < 0x1000);
+            // All others are of one machine, link or site, or nobody's yet.
+            first & 0xe000 == 0x2000 && !translated && !documentation
         }
     }
 }
@@ -303,66 +276,6 @@ fn is_public(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_read_and_sent_on_as_one_of_the_host() {
-        let read = |text: &str| {
-            wanted(text.as_bytes()).map(|wanted| {
-                let head = wanted.head.map(|head| String::from_utf8(head).unwrap());
-                (wanted.host, wanted.port, head.unwrap_or_default())
-            })
-        };
-        let expected =
-            |host: &str, port, head: &str| Some((host.to_owned(), port, head.to_owned()));
-        for (text, wanted) in [
-            (
-                "CONNECT Crates.io:443 HTTP/1.1\r\n\r\n",
-                expected("crates.io", 443, ""),
-            ),
-            (
-                "CONNECT [::1]:443 HTTP/1.1\r\n\r\n",
-                expected("::1", 443, ""),
-            ),
-            ("CONNECT crates.io HTTP/1.1\r\n\r\n", None),
-            ("GET /local HTTP/1.1\r\n\r\n", None),
-            ("GET http://u@h/ HTTP/1.1\r\n\r\n", None),
-            (
-                "GET http://h:81/a?b HTTP/1.1\r\nHost: h\r\nProxy-Connection: x\r\nConnection: x\r\n\r\n",
-                expected(
-                    "h",
-                    81,
-                    "GET /a?b HTTP/1.1\r\nhost: h:81\r\nconnection: close\r\n\r\n",
-                ),
-            ),
-            (
-                "GET http://h?q HTTP/1.1\r\n\r\n",
-                expected(
-                    "h",
-                    80,
-                    "GET /?q HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
-                ),
-            ),
-            (
-                "GET http://h/ HTTP/1.1\r\nHost: other\r\nHOST : more\r\n\r\n",
-                expected(
-                    "h",
-                    80,
-                    "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
-                ),
-            ),
-            ("GET http://h/ HTTP/1.1\r\nA: b\nHost: other\r\n\r\n", None),
-            ("GET http://h/ HTTP/1.1\r\nA: b\rHost: other\r\n\r\n", None),
-            ("CONNECT h.:443 HTTP/1.1\r\n\r\n", expected("h", 443, "")),
-            (
-                "CONNECT H%6c:443 HTTP/1.1\r\n\r\n",
-                expected("h%6c", 443, ""),
-            ),
-            ("CONNECT u@h:443 HTTP/1.1\r\n\r\n", None),
-            ("CONNECT h:99999 HTTP/1.1\r\n\r\n", None),
-        ] {
-            assert_eq!(read(text), wanted, "{text}");
-        }
-    }
 
     #[test]
     fn only_hosts_that_were_named_are_reached() {
@@ -434,11 +347,48 @@ mod tests {
             ("64:ff9b::7f00:1", false),
             ("2002:7f00:1::", false),
             ("2001:0:1::", false),
+            ("2001:db8::1", false),
+            // By which some virtual machines reach the one that they run on.
+            ("fec0::2", false),
+            ("ff02::1", false),
             ("198.18.0.1", false),
             ("2606:4700::1111", true),
         ] {
             assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_follows_a_request_is_not_sent_on() {
+        let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = there.local_addr().unwrap().port();
+        let here = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut asks = TcpStream::connect(here.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (stream, _) = here.accept().await.unwrap();
+        let ways = (vec![format!("127.0.0.1:{port}")], None, None);
+        let passed = tokio::spawn(async move { pass(stream, &ways).await });
+        let more = "GET http://e.com/ HTTP/1.1\r\n\r\n";
+        let text = format!(
+            "POST http://127.0.0.1:{port}/ HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody{more}"
+        );
+        asks.write_all(text.as_bytes()).await.unwrap();
+        asks.write_all(more.as_bytes()).await.unwrap();
+        asks.shutdown().await.unwrap();
+        let (mut served, _) = there.accept().await.unwrap();
+        let (_, mut body) = head(&mut served).await.unwrap();
+        while body.len() < 4 {
+            served.read_buf(&mut body).await.unwrap();
+        }
+        served.write_all(b"answer").await.unwrap();
+        served.shutdown().await.unwrap();
+        let mut answer = String::new();
+        asks.read_to_string(&mut answer).await.unwrap();
+        passed.await.unwrap().ok();
+        // Whatever came until the connection ended.
+        served.read_to_end(&mut body).await.ok();
+        assert_eq!((body.as_slice(), &*answer), (&b"body"[..], "answer"));
     }
 
     #[tokio::test]
@@ -449,6 +399,8 @@ mod tests {
         let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = there.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}")];
-        assert!(connect("127.0.0.1", port, &named).await.is_ok());
+        let stream = connect("127.0.0.1", port, &named).await.unwrap();
+        // It would, had it been had by a name.
+        assert!(is_here(&stream));
     }
 }
