@@ -16,6 +16,7 @@ mod limits;
 mod multiplied;
 mod odd;
 mod others;
+mod program;
 mod settings;
 mod transports;
 mod walls;

@@ -1,0 +1,219 @@
+//! What is the program's own, as its tools find it: its key, its settings, its transcripts and locks.
+//!
+//! The program itself runs, in a home directory of which tools may read and write all that a user can
+//! name; and the same tools run with `--sandbox off`, where they find everything.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use undertext::exchange::Status;
+
+use super::{Area, By, bash, order, read};
+use crate::provider::{Answer, Provider};
+
+/// Each line says a word and how often something was found; nothing prints the key itself, which would be
+/// hidden.
+const LOOKS: &str = r"exec 2>/dev/null; cd; found() { echo $1 $(grep -aFc server-pass); }
+env | found variables
+cat /proc/[0-9]*/environ | tr '\0' '\n' | found processes
+cat .config/undertext/config.yaml | found settings
+echo transcripts $(ls .local/state/undertext/transcripts | grep -c jsonl)
+echo others $(cat .local/state/undertext/transcripts/*.jsonl | grep -c OTHER)
+echo locks $(ls .local/state/undertext/locks | grep -c lock)
+echo cores $(ulimit -c | grep -vc '^0$')
+echo proxies $(env | grep -ic '^[a-z]*_proxy=')
+echo '# evil' >> .config/undertext/config.yaml
+mkdir -p .config/undertext/skills/evil && echo evil > .config/undertext/skills/evil/SKILL.md
+echo evil > .local/state/undertext/transcripts/evil.jsonl
+rm -rf .local/state/undertext/locks
+true";
+
+/// What the model was told of the looks.
+fn told(area: &Area, sandbox: &str) -> String {
+    let provider = Provider::new([
+        Answer::Calls(vec![(
+            "Bash",
+            json!({ "command": LOOKS }).to_string().leak(),
+        )]),
+        Answer::Text("Done.".to_owned()),
+    ]);
+    fs::create_dir_all(area.path("home/.config/undertext")).unwrap();
+    let settings = "sandbox: { read: ['~'], write: ['~'] }\n# server-pass\n";
+    fs::write(area.path("home/.config/undertext/config.yaml"), settings).unwrap();
+    let transcripts = area.path("home/.local/state/undertext/transcripts");
+    fs::create_dir_all(&transcripts).unwrap();
+    let other = transcripts.join("01a1ffb1-ba00-7000-8000-000000000001.jsonl");
+    fs::write(other, "OTHER\n").unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
+    let ended = Command::new(env!("CARGO_BIN_EXE_undertext"))
+        .args(["run", "-q", "-m", "m", "--base-url", &provider.url])
+        .args([
+            "--api-key-env",
+            "MODEL_SERVER",
+            "--sandbox",
+            sandbox,
+            "Look.",
+        ])
+        .current_dir(area.path("w"))
+        .env_clear()
+        .env("PATH", env!("PATH"))
+        .env("HOME", area.path("home"))
+        .env("TMPDIR", area.path("tmp"))
+        .env("MODEL_SERVER", "server-pass/4711")
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("NO_PROXY", "127.0.0.1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{sandbox}: {ended:?}");
+    provider.body();
+    let result: Value = provider.messages().pop().unwrap();
+    result["content"].as_str().unwrap().to_owned()
+}
+
+/// Whether something was written where only the program itself writes.
+fn is_changed(area: &Area) -> bool {
+    let own = area.path("home/.config/undertext");
+    let state = area.path("home/.local/state/undertext");
+    read(&own.join("config.yaml")).contains("evil")
+        || own.join("skills/evil").exists()
+        || state.join("transcripts/evil.jsonl").exists()
+}
+
+#[test]
+fn what_is_the_programs_own_is_not_for_its_tools() {
+    let area = Area::new();
+    let open = told(&area, "off");
+    let counts = |told: &str| -> Vec<(String, u32)> {
+        let lines = told.lines().filter(|line| !line.starts_with('['));
+        let split = lines.map(|line| line.split_once(' ').unwrap_or((line, "0")));
+        split
+            .map(|(word, count)| (word.to_owned(), count.parse().unwrap()))
+            .collect()
+    };
+    for (word, count) in counts(&open) {
+        // No sandbox is needed to keep the key, and ways of the user's, from the variables of tools.
+        let expected = !["variables", "proxies", "cores"].contains(&&*word);
+        assert!(count > 0 || !expected, "{word}: {open}");
+        assert!(
+            count == 0 || word != "variables" && word != "proxies",
+            "{word}: {open}"
+        );
+    }
+    assert!(is_changed(&area));
+    let area = Area::new();
+    let held = told(&area, "workspace");
+    let counted = counts(&held);
+    assert_eq!(counted.len(), counts(&open).len(), "{held}");
+    for (word, count) in counted {
+        assert_eq!(count, 0, "{word}: {held}");
+    }
+    assert!(!is_changed(&area));
+}
+
+/// File tools show nothing that is out of bounds, and change nothing, by any of their arguments.
+#[tokio::test]
+async fn file_tools_reach_nothing_out_of_bounds() {
+    let paths = [
+        "{home}/.ssh/id",
+        "../home/.ssh/id",
+        "{home}/.netrc",
+        "{home}/tools/key",
+        "{ours}/run.jsonl",
+        "link/.ssh/id",
+        "end",
+        "/proc/self/root{home}/.ssh/id",
+        "/proc/self/cwd/../home/.ssh/id",
+        "/proc/self/environ",
+        "/proc/1/environ",
+        "/proc/self/mem",
+        "/etc/shadow",
+        "/dev/mem",
+        "sub/../../home/.netrc",
+    ];
+    let mut tried = 0;
+    for by in [By::Nothing, By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let symlink = std::os::unix::fs::symlink::<std::path::PathBuf, std::path::PathBuf>;
+        symlink(area.path("home"), area.path("w/link")).unwrap();
+        symlink(area.path("home/.ssh/id"), area.path("w/end")).unwrap();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let text = |name: &str| area.path(name).display().to_string();
+        for path in paths {
+            let path = path.replace("{home}", &text("home"));
+            let path = path.replace("{ours}", &text("ours"));
+            let (directory, name) = path.rsplit_once('/').unwrap_or((".", &path));
+            let edit = json!([{"old": "SECRET", "new": "evil"}]);
+            for (tool, arguments) in [
+                ("Read", json!({ "path": path })),
+                ("Grep", json!({"pattern": ".", "path": path})),
+                (
+                    "Grep",
+                    json!({"pattern": "S", "path": directory, "glob": name}),
+                ),
+                ("Glob", json!({"pattern": "*", "path": directory})),
+                ("Glob", json!({ "pattern": path })),
+                ("Write", json!({"path": path, "content": "evil\n"})),
+                ("Edit", json!({"path": path, "edits": edit})),
+            ] {
+                let outcome = hands.run(order(tool, &arguments)).await;
+                tried += 1;
+                let said = &outcome.content;
+                let is_shown = said.contains("SECRET") || said.contains("root:");
+                assert!(!is_shown, "{by:?} {tool} {arguments}: {said}");
+                // Where a link itself lies in the workspace, its name may be told.
+                let is_refused = outcome.status != Status::Ok || tool == "Glob" && path == "end";
+                let is_empty = said.starts_with("No match") || said.starts_with("Nothing matches");
+                assert!(is_refused || is_empty, "{by:?} {tool} {arguments}: {said}");
+            }
+        }
+        hands.close().await;
+        for name in [
+            "home/.ssh/id",
+            "home/.netrc",
+            "home/tools/key",
+            "ours/run.jsonl",
+        ] {
+            assert_eq!(read(&area.path(name)), "SECRET\n", "{by:?} {name}");
+        }
+    }
+    println!("{tried} calls of file tools");
+}
+
+/// No argument of a call takes the sandbox away: there is none for it.
+#[tokio::test]
+async fn no_argument_takes_the_sandbox_away() {
+    let area = Area::new();
+    for by in [By::Namespaces, By::Landlock] {
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        for (name, value) in [
+            ("sandbox", json!("off")),
+            ("sandbox", json!(false)),
+            ("no_sandbox", json!(true)),
+            ("dangerously_disable_sandbox", json!(true)),
+            ("dangerouslyDisableSandbox", json!(true)),
+            ("with_escalated_permissions", json!(true)),
+            ("sandbox_permissions", json!("require_escalated")),
+            ("network", json!("open")),
+            ("write", json!(["/"])),
+            ("env", json!({"UNDERTEXT_SANDBOX__MODE": "off"})),
+        ] {
+            let mut arguments = json!({"command": "touch ../outside/new"});
+            arguments[name] = value;
+            let outcome = hands.run(order("Bash", &arguments)).await;
+            assert_eq!(outcome.status, Status::Error, "{by:?} {arguments}");
+            let said = &outcome.content;
+            assert!(said.contains(&format!("unknown field `{name}`")), "{said}");
+        }
+        // Nor does what a command is told of.
+        let command = "export UNDERTEXT_SANDBOX__MODE=off; touch ../outside/new";
+        assert_eq!(bash(&hands, command).await.status, Status::Error);
+        hands.close().await;
+        assert!(!area.path("outside/new").exists(), "{by:?}");
+    }
+}
