@@ -36,7 +36,7 @@ const NAMES: [&str; 20] = [
     "lefthook.yml",
 ];
 
-/// How many entries of a directory are looked at.
+/// How many entries of a directory are looked at, with those of the directories in it.
 const ENTRIES: usize = 1000;
 
 /// Those files, as they were last seen.
@@ -44,15 +44,14 @@ const ENTRIES: usize = 1000;
 pub(super) struct Watched {
     root: PathBuf,
     /// What is looked at, below the root.
-    names: Vec<String>,
+    names: Vec<(String, Depth)>,
     seen: Mutex<Vec<u64>>,
 }
 
 impl Watched {
     /// Those of this workspace, as they are now, and those that its repositories run.
     pub(super) fn new(root: &Path, protected: &Protected) -> Self {
-        let mut names = protected.telling(root);
-        names.extend(NAMES.map(str::to_owned));
+        let names = names(root, protected);
         let seen = Mutex::new(stamps(root, &names));
         Self {
             root: root.to_owned(),
@@ -67,7 +66,7 @@ impl Watched {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = self.names.iter().zip(seen.iter().zip(&now));
         let changed = changed.filter(|(_, (seen, now))| seen != now);
-        let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
+        let changed: Vec<&str> = changed.map(|((name, _), _)| name.as_str()).collect();
         *seen = now;
         drop(seen);
         if changed.is_empty() {
@@ -81,30 +80,62 @@ impl Watched {
     }
 }
 
-fn stamps(root: &Path, names: &[String]) -> Vec<u64> {
-    let stamps = names.iter().map(|name| {
-        let path = root.join(name);
-        let mut hasher = DefaultHasher::new();
-        stamp(&path, &mut hasher);
-        // An empty place kept for a repository has none of these in it.
-        for entry in fs::read_dir(&path)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .take(ENTRIES)
-        {
-            stamp(&entry.path(), &mut hasher);
-        }
-        hasher.finish()
-    });
+/// How far below a directory is looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Only what lies in it: hooks are looked for no deeper, and it may be the workspace itself.
+    Entries,
+    /// All below it.
+    All,
+}
+
+/// What is looked at in this workspace, as it is named from there.
+pub(super) fn names(root: &Path, protected: &Protected) -> Vec<(String, Depth)> {
+    let told = protected.telling(root).into_iter();
+    let told = told.map(|name| (name, Depth::Entries));
+    let known = NAMES.map(|name| (name.to_owned(), Depth::All));
+    told.chain(known).collect()
+}
+
+fn stamps(root: &Path, names: &[(String, Depth)]) -> Vec<u64> {
+    let stamps = names
+        .iter()
+        .map(|(name, depth)| stamp(&root.join(name), *depth));
     stamps.collect()
 }
 
-fn stamp(path: &Path, hasher: &mut DefaultHasher) {
+/// What a file, or a directory with all below it, is known by; two that differ have changed. The order
+/// in which entries are listed has no part in it.
+pub(super) fn stamp(path: &Path, depth: Depth) -> u64 {
+    let mut sum = 0_u64;
+    let mut left = ENTRIES;
+    let mut directories = vec![path.to_owned()];
     if let Ok(data) = fs::symlink_metadata(path) {
-        let time = (data.mtime(), data.mtime_nsec());
-        (path, data.ino(), data.size(), time, data.mode()).hash(hasher);
+        sum = sum.wrapping_add(one(path, &data));
     }
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Some(still) = left.checked_sub(1) else {
+                return sum;
+            };
+            left = still;
+            let Ok(data) = entry.metadata() else { continue };
+            sum = sum.wrapping_add(one(&entry.path(), &data));
+            if data.is_dir() && depth == Depth::All {
+                directories.push(entry.path());
+            }
+        }
+    }
+    sum
+}
+
+fn one(path: &Path, data: &fs::Metadata) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let written = (data.mtime(), data.mtime_nsec());
+    // Whoever writes a file can say that it was written earlier, but not when it was changed last.
+    let changed = (data.ctime(), data.ctime_nsec());
+    (path, data.ino(), data.size(), data.mode(), written, changed).hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -130,5 +161,31 @@ mod tests {
         assert_eq!(told(&watched), "");
         fs::write(place.path().join(".vscode/tasks.json"), "x").unwrap();
         assert_eq!(told(&watched), "[changed: .vscode");
+        fs::create_dir_all(place.path().join(".idea/runConfigurations")).unwrap();
+        let deep = place.path().join(".idea/runConfigurations/all.xml");
+        fs::write(&deep, "x").unwrap();
+        assert_eq!(told(&watched), "[changed: .idea");
+        fs::write(&deep, "more").unwrap();
+        assert_eq!(told(&watched), "[changed: .idea");
+    }
+
+    /// Another text of the same length, said to be as old as the first.
+    #[test]
+    fn a_change_that_pretends_to_be_old_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(".envrc");
+        fs::write(&file, "true\n").unwrap();
+        let (before, was) = (stamp(&file, Depth::All), fs::metadata(&file).unwrap());
+        let changed = |data: &fs::Metadata| (data.ctime(), data.ctime_nsec());
+        // The clock of a file system may stand still for some milliseconds.
+        while changed(&fs::metadata(&file).unwrap()) == changed(&was) {
+            fs::write(&file, "evil\n").unwrap();
+            let opened = fs::File::options().write(true).open(&file).unwrap();
+            opened.set_modified(was.modified().unwrap()).unwrap();
+        }
+        let now = fs::metadata(&file).unwrap();
+        let rest = |data: &fs::Metadata| (data.mtime_nsec(), data.ino(), data.size());
+        assert_eq!(rest(&now), rest(&was));
+        assert_ne!(stamp(&file, Depth::All), before);
     }
 }
