@@ -129,6 +129,10 @@ guard 'what is laid over something is still there' src/hands/fallen.rs \
     --test it confined::fallen
 guard 'a change that pretends to be old is told' src/hands/watched.rs \
     'let changed = (data.ctime(), data.ctime_nsec());' 'let changed = ();' --lib hands::watched
+guard 'nothing is laid for submodules' src/sandbox/repositories.rs \
+    'self.fix(&root, &modules, Kind::Directory)?;' '' --test it confined::repositories
+guard 'bare repositories are protected' src/sandbox/repositories.rs \
+    'Sort::Bare => search.bare(root, &entry),' 'Sort::Bare => {}' --test it confined::repositories
 guard 'known values are recorded nowhere' src/record/mod.rs \
     'let event = self.known.event(event).ok_or(RecordError::Unknown)?;' '' --test it cli::import
 guard 'tools see listed variables only' src/tools/workspace.rs \

@@ -12,8 +12,12 @@
 //! refused: there is no third way, and [`stopped`] says which of the usual ways out each of them
 //! closes.
 
+#[cfg(target_os = "linux")]
+mod beyond;
 mod bounds;
 mod classes;
+#[cfg(target_os = "linux")]
+mod ground;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]

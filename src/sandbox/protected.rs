@@ -67,11 +67,16 @@ impl Protected {
         if self.is_granted(real) {
             return false;
         }
-        if real.ancestors().any(|above| self.fixed.contains(above)) || self.held.contains(real) {
+        // What stands nearest decides: parts of what is fixed may be written.
+        let mut above = real.ancestors();
+        let nearest = above.find(|above| self.fixed.contains(*above) || self.held.contains(*above));
+        if nearest.is_some_and(|nearest| nearest == real || self.fixed.contains(nearest)) {
             return true;
         }
-        let mut parts = real.iter().skip_while(|part| *part != REPOSITORY).skip(1);
-        let in_repository = real.iter().any(|part| part == REPOSITORY);
+        // Some file systems do not tell letters of either case apart.
+        let is_one = |part: &&std::ffi::OsStr| part.eq_ignore_ascii_case(REPOSITORY);
+        let mut parts = real.iter().skip_while(|part| !is_one(part)).skip(1);
+        let in_repository = real.iter().any(|part| is_one(&part));
         let Some(first) = parts.next() else {
             return in_repository;
         };
@@ -110,8 +115,10 @@ mod tests {
     #[test]
     fn what_runs_programs_is_forbidden_and_nothing_else() {
         let protected = Protected {
-            fixed: BTreeSet::from(["/w/separate/config".into(), "/w/.git/hooks".into()]),
-            held: BTreeSet::from(["/w/vendor".into()]),
+            fixed: ["/w/separate/config", "/w/.git/hooks", "/w/.git/modules"]
+                .map(PathBuf::from)
+                .into(),
+            held: ["/w/vendor", "/w/.git/modules/a"].map(PathBuf::from).into(),
             granted: vec!["/w/mine/.git".into()],
             ..Protected::default()
         };
@@ -127,8 +134,10 @@ mod tests {
             ("/w/.git/index", false),
             ("/w/.git/commondir", true),
             ("/w/sub/.git/config.worktree", true),
+            ("/w/sub/.Git/config", true),
             ("/w/.git/modules/a/b/hooks/x", true),
             ("/w/.git/modules/a/index", false),
+            ("/w/.git/modules/b/index", true),
             ("/w/.git/worktrees/a/gitdir", true),
             ("/w/mine/.git/config", false),
         ] {

@@ -4,18 +4,37 @@
 //! is found from there without trusting it: what tools may have written leads nowhere outside, unless
 //! what is found there leads back.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::sandbox::ground::{ENTRIES, Ground, Sort};
 use crate::sandbox::paths::{self, follow};
 use crate::sandbox::placeholders::{self, Kind};
-use crate::sandbox::protected::{BACK, Beyond, NAMES, Placeholder, Protected, REPOSITORY};
+use crate::sandbox::protected::{BACK, NAMES, Placeholder, Protected, REPOSITORY};
 use crate::sandbox::settings::{self, Named};
 use crate::sandbox::{Bounds, Mechanism, Unenforceable};
 
-/// How many entries of a workspace are looked at for repositories.
-const ENTRIES: usize = 50_000;
+/// What in a repository leads version control elsewhere and is seldom there: other remotes, other
+/// stores of objects, filters.
+const LEADS: [&str; 4] = [
+    "remotes",
+    "branches",
+    "objects/info/alternates",
+    "info/attributes",
+];
+
+/// What other systems than git keep their settings in, or are told by where they are.
+const OF_OTHERS: [&str; 8] = [
+    "hgrc",
+    "hgrc-not-shared",
+    "requires",
+    "sharedpath",
+    "repo",
+    "repo/config.toml",
+    "repo/store/git_target",
+    "workspace-config.toml",
+];
 
 /// Finds what must be protected in what may be written, and, where mounts can hold it, makes what
 /// holds its place.
@@ -44,9 +63,19 @@ pub(super) fn find(
             search.repository(root, root)?;
         }
         search.entry(root, &own)?;
-        for entry in search.below(root) {
-            if entry != own {
-                search.entry(root, &entry)?;
+        let ground = Ground::below(root);
+        if ground.is_cut {
+            search.found.told.push(format!(
+                "only {ENTRIES} entries of {} were searched for repositories to protect",
+                root.display()
+            ));
+        }
+        for (entry, sort) in ground.found {
+            match sort {
+                Sort::Git if entry == own => {}
+                Sort::Git => search.entry(root, &entry)?,
+                Sort::Bare => search.bare(root, &entry),
+                Sort::Other => search.other(root, &entry)?,
             }
         }
         for hidden in bounds.hidden.iter().filter_map(|path| real(path)) {
@@ -66,10 +95,10 @@ pub(super) fn find(
 }
 
 /// A search under way.
-struct Search {
-    found: Protected,
+pub(super) struct Search {
+    pub(super) found: Protected,
     /// What may be written.
-    written: Vec<PathBuf>,
+    pub(super) written: Vec<PathBuf>,
     home: Option<PathBuf>,
     placeholders: Vec<Placeholder>,
     /// Whether what is not there is made.
@@ -79,32 +108,6 @@ struct Search {
 }
 
 impl Search {
-    /// The repositories below a directory, those near it first.
-    fn below(&mut self, root: &Path) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut left = ENTRIES;
-        let mut directories = VecDeque::from([root.to_owned()]);
-        while let Some(directory) = directories.pop_front() {
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                if left == 0 {
-                    self.found.told.push(format!(
-                        "only {ENTRIES} entries of {} were searched for repositories to protect",
-                        root.display()
-                    ));
-                    return found;
-                }
-                left -= 1;
-                let name = entry.file_name();
-                if name == REPOSITORY {
-                    found.push(entry.path());
-                } else if name != "node_modules" && entry.file_type().is_ok_and(|of| of.is_dir()) {
-                    directories.push_back(entry.path());
-                }
-            }
-        }
-        found
-    }
-
     /// Protects what a `.git` is or leads to; where there is none, its place at the root.
     fn entry(&mut self, root: &Path, git: &Path) -> Result<(), Unenforceable> {
         if self.found.is_granted(git) {
@@ -130,7 +133,14 @@ impl Search {
         };
         match led {
             Some(led) if self.is_written(&led) && is_there(&led.join("HEAD")) => {
-                self.repository(root, &led)
+                self.repository(root, &led)?;
+                // What counts from a worktree counts from this one as well.
+                let top = git.parent().unwrap_or(root);
+                self.settings(root, &led, top);
+                if let Some(common) = common(&led) {
+                    self.settings(root, &common, top);
+                }
+                Ok(())
             }
             Some(_) | None => Ok(()),
         }
@@ -138,7 +148,11 @@ impl Search {
 
     /// Protects a repository: what names programs cannot be written, and nothing on the way to it
     /// can be replaced.
-    fn repository(&mut self, root: &Path, directory: &Path) -> Result<(), Unenforceable> {
+    pub(super) fn repository(
+        &mut self,
+        root: &Path,
+        directory: &Path,
+    ) -> Result<(), Unenforceable> {
         if !self.seen.insert(directory.to_owned()) || self.found.is_granted(directory) {
             return Ok(());
         }
@@ -153,7 +167,7 @@ impl Search {
             };
             self.fix(&root, &directory.join(name), kind)?;
         }
-        if let Some(common) = told(&directory.join("commondir"), "").and_then(|path| real(&path))
+        if let Some(common) = common(directory)
             && self.is_written(&common)
         {
             self.repository(&root, &common)?;
@@ -165,14 +179,77 @@ impl Search {
                     self.fix(&root, &name, Kind::File(""))?;
                 }
             }
+            self.modules(&root, &part.join("modules"))?;
         }
-        self.modules(&root, &directory.join("modules"))?;
-        let top = directory
+        let modules = directory.join("modules");
+        let is_part = directory
             .parent()
-            .filter(|_| directory.ends_with(REPOSITORY));
-        let top = top.unwrap_or(&root).to_owned();
+            .is_some_and(|parent| parent.ends_with("worktrees"));
+        // A worktree that has them cannot be removed.
+        if is_there(&modules) || !is_part && directory != root {
+            self.fix(&root, &modules, Kind::Directory)?;
+        }
+        self.modules(&root, &modules)?;
+        self.runs(&directory.join("hooks"));
+        let leads = LEADS.map(|name| directory.join(name));
+        self.found.watched.extend(leads);
+        let top = match directory.parent() {
+            Some(parent) if directory.ends_with(REPOSITORY) => Some(parent.to_owned()),
+            _ => told(&directory.join("config"), "worktree =").and_then(|path| real(&path)),
+        };
+        let top = top.unwrap_or_else(|| directory.to_owned());
         self.settings(&root, directory, &top);
         Ok(())
+    }
+
+    /// Protects what is there of a repository without a worktree. The rest is watched, since nothing
+    /// may be made in it: such directories are committed as samples.
+    fn bare(&mut self, root: &Path, directory: &Path) {
+        if !self.seen.insert(directory.to_owned()) || self.found.is_granted(directory) {
+            return;
+        }
+        for path in NAMES.map(|name| directory.join(name)) {
+            if is_there(&path) {
+                self.keep(&path);
+                self.runs(&path);
+            } else {
+                self.found.watched.insert(path);
+            }
+        }
+        self.settings(root, directory, directory);
+    }
+
+    /// Protects the settings that another system keeps in a directory.
+    fn other(&mut self, root: &Path, directory: &Path) -> Result<(), Unenforceable> {
+        let is_real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+        if !is_real(directory) || self.found.is_granted(directory) {
+            return Ok(());
+        }
+        let own = if directory.ends_with(".hg") {
+            directory.join("hgrc")
+        } else {
+            directory.join("repo/config.toml")
+        };
+        if own.parent().is_some_and(is_real) {
+            self.fix(root, &own, Kind::File(""))?;
+        }
+        for path in OF_OTHERS.map(|name| directory.join(name)) {
+            let is_file = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir());
+            if path != own && is_file && path.parent().is_some_and(is_real) {
+                self.keep(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has what links in a directory of hooks lead to in the work watched.
+    fn runs(&mut self, hooks: &Path) {
+        let entries = fs::read_dir(hooks).into_iter().flatten().flatten();
+        let links = entries.take(ENTRIES).map(|entry| entry.path());
+        let links = links.filter(|path| path.is_symlink());
+        let led = links.filter_map(|path| real(&path));
+        let led: Vec<PathBuf> = led.filter(|led| self.is_written(led)).collect();
+        self.found.watched.extend(led);
     }
 
     /// Protects what the settings of a repository, and the user's own, name in what may be written:
@@ -201,6 +278,7 @@ impl Search {
             let spelled = parent
                 .zip(path.file_name())
                 .map(|(parent, name)| parent.join(name));
+            self.runs(&led);
             for path in spelled.into_iter().chain([led]) {
                 self.keep(&path);
             }
@@ -211,12 +289,14 @@ impl Search {
         self.found.watched.extend(programs);
     }
 
-    /// Protects the repositories of submodules, whose names may have slashes.
+    /// Protects the repositories of submodules, whose names may have slashes. No others can be laid
+    /// between them, which version control would take up when it fetches a submodule.
     fn modules(&mut self, root: &Path, directory: &Path) -> Result<(), Unenforceable> {
         for module in directories(directory) {
             if is_there(&module.join("HEAD")) {
                 self.repository(root, &module)?;
             } else {
+                self.fix(root, &module, Kind::Directory)?;
                 self.modules(root, &module)?;
             }
         }
@@ -287,98 +367,7 @@ impl Search {
         self.found.held.extend(way.map(Path::to_owned));
     }
 
-    /// Finds the repository that a workspace belongs to, if it lies elsewhere.
-    fn around(
-        &mut self,
-        root: &Path,
-        writes: bool,
-        home: Option<&Path>,
-    ) -> Result<(), Unenforceable> {
-        let own = root.join(REPOSITORY);
-        if fs::symlink_metadata(&own).is_ok_and(|data| data.is_file()) {
-            return self.linked(&own, writes);
-        }
-        if is_there(&own.join("HEAD")) || own.is_symlink() {
-            return Ok(());
-        }
-        for above in root.ancestors().skip(1) {
-            let is_homes = home.is_some_and(|home| home.starts_with(above));
-            if above.parent().is_none() || is_homes || self.is_written(above) {
-                break;
-            }
-            let git = above.join(REPOSITORY);
-            match fs::symlink_metadata(&git) {
-                Ok(data) if data.is_dir() && is_repository(&git) => {
-                    self.found.is_part = true;
-                    self.see(&git, false, Vec::new());
-                    break;
-                }
-                Ok(data) if data.is_file() => {
-                    self.found.is_part = true;
-                    self.see(&git, false, Vec::new());
-                    return self.linked(&git, false);
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Shows what a file that says where the repository is leads to, if that leads back: then
-    /// version control made both.
-    fn linked(&mut self, git: &Path, writes: bool) -> Result<(), Unenforceable> {
-        let Some(led) = told(git, "gitdir:").and_then(|path| real(&path)) else {
-            return Ok(());
-        };
-        if self.is_written(&led) || self.found.is_granted(&led) {
-            return Ok(());
-        }
-        let leads_back = |file: &Path, key: &str, to: &Path| {
-            told(file, key)
-                .and_then(|path| real(&path))
-                .is_some_and(|path| path == to)
-        };
-        let worktree = git.parent().unwrap_or(git);
-        let common = led.parent().filter(|above| above.ends_with("worktrees"));
-        let common = common.and_then(Path::parent).filter(|common| {
-            leads_back(&led.join(BACK), "", git) && leads_back(&led.join("commondir"), "", common)
-        });
-        let shown = match common {
-            Some(common) if is_repository(common) => common,
-            _ if is_repository(&led) && leads_back(&led.join("config"), "worktree =", worktree) => {
-                &led
-            }
-            Some(_) | None => {
-                self.found.told.push(format!(
-                    "git does not work here: {} leads to {}, which does not lead back; name it in \
-                     sandbox.write",
-                    git.display(),
-                    led.display()
-                ));
-                return Ok(());
-            }
-        };
-        let mut parts: Vec<PathBuf> = ["objects", "refs", "logs"]
-            .map(|name| shown.join(name))
-            .into();
-        parts.extend((shown != led).then(|| led.clone()));
-        self.see(shown, writes, parts);
-        if !writes {
-            return Ok(());
-        }
-        self.written.push(shown.to_owned());
-        self.repository(shown, shown)
-    }
-
-    fn see(&mut self, path: &Path, writes: bool, parts: Vec<PathBuf>) {
-        self.found.beyond.push(Beyond {
-            path: path.to_owned(),
-            writes,
-            parts,
-        });
-    }
-
-    fn is_written(&self, path: &Path) -> bool {
+    pub(super) fn is_written(&self, path: &Path) -> bool {
         self.root_of(path).is_some()
     }
 
@@ -390,11 +379,11 @@ impl Search {
 }
 
 /// Where a path leads, whoever laid the links.
-fn real(path: &Path) -> Option<PathBuf> {
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
     follow(path, &[]).ok().map(|led| led.real)
 }
 
-fn is_there(path: &Path) -> bool {
+pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
@@ -407,11 +396,16 @@ fn is_refused(error: &std::io::Error) -> bool {
 }
 
 /// Whether version control takes a directory for a repository.
-fn is_repository(directory: &Path) -> bool {
+pub(super) fn is_repository(directory: &Path) -> bool {
     is_there(&directory.join("HEAD"))
         && ["objects", "refs"]
             .iter()
             .all(|name| paths::open(&directory.join(name)).is_ok())
+}
+
+/// Where a repository says that it has the rest of it.
+fn common(directory: &Path) -> Option<PathBuf> {
+    told(&directory.join("commondir"), "").and_then(|path| real(&path))
 }
 
 /// The directories in a directory, links left out.
@@ -424,7 +418,7 @@ fn directories(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The path that a file names behind this word on a line, seen from the directory of the file.
-fn told(file: &Path, word: &str) -> Option<PathBuf> {
+pub(super) fn told(file: &Path, word: &str) -> Option<PathBuf> {
     let text = settings::text(file)?;
     let mut lines = text.lines().map(str::trim);
     let path = lines.find_map(|line| line.strip_prefix(word))?.trim();

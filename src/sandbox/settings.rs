@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
+use std::str::Chars;
 
 use rustix::fs::FileType;
 
@@ -19,13 +21,15 @@ const LONGEST: u64 = 64 << 10;
 const FILES: usize = 64;
 
 /// Sections and keys that name a program; an empty key means all of a section.
-const PROGRAMS: [(&str, &str); 22] = [
+const PROGRAMS: [(&str, &str); 39] = [
     ("core", "fsmonitor"),
     ("core", "sshcommand"),
     ("core", "editor"),
     ("core", "pager"),
     ("core", "askpass"),
     ("core", "gitproxy"),
+    ("core", "alternaterefscommand"),
+    ("core", "attributesfile"),
     ("sequence", "editor"),
     ("interactive", "difffilter"),
     ("diff", "external"),
@@ -36,9 +40,24 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("filter", "process"),
     ("merge", "driver"),
     ("difftool", "cmd"),
+    ("difftool", "path"),
     ("mergetool", "cmd"),
+    ("mergetool", "path"),
+    ("guitool", "cmd"),
+    ("browser", "cmd"),
+    ("browser", "path"),
+    ("man", "cmd"),
+    ("man", "path"),
     ("credential", "helper"),
     ("gpg", "program"),
+    ("gpg", "defaultkeycommand"),
+    ("remote", "uploadpack"),
+    ("remote", "receivepack"),
+    ("sendemail", "sendmailcmd"),
+    ("submodule", "update"),
+    ("tar", "command"),
+    ("trailer", "cmd"),
+    ("trailer", "command"),
     ("hook", "command"),
     ("alias", ""),
     ("pager", ""),
@@ -76,7 +95,8 @@ impl Named {
                         left.push(more.clone());
                         named.settings.insert(more);
                     }
-                    ("core", "hookspath") => {
+                    // What new repositories begin with has hooks in it.
+                    ("core", "hookspath") | ("init", "templatedir") => {
                         named.hooks.insert(full(&value, top, home));
                     }
                     (section, key) => {
@@ -103,33 +123,89 @@ impl Named {
 fn entries(text: &str) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut section = String::new();
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some((head, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-            let name = head.split(|c: char| c.is_whitespace() || c == '.').next();
-            section = name.unwrap_or_default().to_ascii_lowercase();
-            line = rest.trim();
-        }
-        if line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some((key, value)) = line.split_once('=') {
-            let key = key.trim().to_ascii_lowercase();
-            found.push((section.clone(), key, plain(value)));
+    let mut left = text.chars().peekable();
+    while let Some(first) = left.next() {
+        match first {
+            '#' | ';' => skip(&mut left),
+            '[' => section = head(&mut left),
+            first if first.is_whitespace() => {}
+            first => {
+                let mut key = String::from(first);
+                while let Some(next) = left.next_if(|next| !['=', '\n', '#', ';'].contains(next)) {
+                    key.push(next);
+                }
+                let is_set = left.next_if_eq(&'=').is_some();
+                let value = if is_set {
+                    value(&mut left)
+                } else {
+                    String::new()
+                };
+                let key = key.trim().to_ascii_lowercase();
+                found.push((section.clone(), key, value));
+            }
         }
     }
     found
 }
 
-/// A value without quotes and remarks.
-fn plain(value: &str) -> String {
-    let value = value.trim();
-    if let Some(quoted) = value.strip_prefix('"') {
-        return quoted.split('"').next().unwrap_or_default().to_owned();
+/// Leaves out the rest of a line.
+fn skip(left: &mut Peekable<Chars<'_>>) {
+    while left.next().is_some_and(|next| next != '\n') {}
+}
+
+/// The name of a section, up to the end of its head; names within it may be quoted.
+fn head(left: &mut Peekable<Chars<'_>>) -> String {
+    let mut name = String::new();
+    let (mut is_named, mut is_quoted) = (false, false);
+    while let Some(next) = left.next_if(|next| *next != '\n') {
+        match next {
+            '\\' => {
+                left.next();
+            }
+            '"' => is_quoted = !is_quoted,
+            ']' if !is_quoted => break,
+            next => {
+                is_named |= next.is_whitespace() || next == '.';
+                if !is_named {
+                    name.push(next.to_ascii_lowercase());
+                }
+            }
+        }
     }
-    let remark = value.find(" #").into_iter().chain(value.find(" ;")).min();
-    let value = remark.and_then(|at| value.get(..at)).unwrap_or(value);
-    value.trim().to_owned()
+    name
+}
+
+/// A value as it is meant, up to the end of its line: parts of it may be quoted, and what is neither
+/// that nor escaped may end in a remark.
+fn value(left: &mut Peekable<Chars<'_>>) -> String {
+    let mut value = String::new();
+    // How much of it is no blank at its end.
+    let mut length = 0;
+    let mut is_quoted = false;
+    while let Some(next) = left.next() {
+        match next {
+            '\n' => break,
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => {
+                skip(left);
+                break;
+            }
+            '\\' => match left.next() {
+                // The line goes on in the next one.
+                Some('\n') | None => {}
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some(other) => value.push(other),
+            },
+            next if value.is_empty() && !is_quoted && next.is_whitespace() => {}
+            next => value.push(next),
+        }
+        if is_quoted || !next.is_whitespace() {
+            length = value.len();
+        }
+    }
+    value.truncate(length);
+    value
 }
 
 /// The path that is meant.
@@ -184,6 +260,34 @@ mod tests {
                 hooks: paths(&["w/.githooks", "home/hooks"]),
                 programs: paths(&["w/true", "w/./tools/x", "w/--fast", "w/tools/clean"]),
             }
+        );
+    }
+
+    #[test]
+    fn values_are_read_as_version_control_reads_them() {
+        let text = "; a = no\n\
+                    [Core]hooksPath = .hooks#a remark\n\
+                    \tEditor = \"a \\\"b\\\"\" c ; a remark\n\
+                    # pager = no\n\
+                    \tpager = ./x\\\n  --more  \n\
+                    \tbare\n\
+                    [filter \"a]b\"]\n\tclean = \"tools\"/clean\n\
+                    [diff.word]\r\n\tcommand=x\r\n";
+        let entries = entries(text);
+        let entries = entries.iter();
+        let read: Vec<String> = entries
+            .map(|(section, key, value)| format!("{section}.{key}={value}"))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                "core.hookspath=.hooks",
+                "core.editor=a \"b\" c",
+                "core.pager=./x  --more",
+                "core.bare=",
+                "filter.clean=tools/clean",
+                "diff.command=x",
+            ]
         );
     }
 }

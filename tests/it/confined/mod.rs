@@ -17,12 +17,14 @@ mod multiplied;
 mod odd;
 mod others;
 mod program;
+mod repositories;
 mod settings;
 mod transports;
 mod walls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -189,4 +191,24 @@ fn number(variable: &str, usual: u64) -> u64 {
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
+}
+
+/// A repository, as far as version control looks.
+fn repository(directory: &Path) {
+    for name in ["hooks", "objects", "refs"] {
+        fs::create_dir_all(directory.join(name)).unwrap();
+    }
+    fs::write(directory.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(directory.join("config"), "[core]\n").unwrap();
+}
+
+/// Runs version control as the user does.
+fn git(directory: &Path, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=a", "-c", "user.email=a@b"])
+        .args(arguments)
+        .current_dir(directory)
+        .env("HOME", directory)
+        .stdout(Stdio::null());
+    assert!(git.status().unwrap().success(), "{arguments:?}");
 }

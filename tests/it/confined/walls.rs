@@ -6,23 +6,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use undertext::exchange::Status;
 use undertext::hands::{Hands, Workspace};
 use undertext::sandbox::{Bounds, Home, Mechanism};
 use undertext::setup::{Reach, Sandbox};
 
-use super::{Area, By, bash, interpreters, read, ways};
-
-/// A repository, as far as version control looks.
-fn repository(directory: &Path) {
-    for name in ["hooks", "objects", "refs"] {
-        fs::create_dir_all(directory.join(name)).unwrap();
-    }
-    fs::write(directory.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::write(directory.join("config"), "[core]\n").unwrap();
-}
+use super::{Area, By, bash, git, interpreters, read, repository, ways};
 
 /// What is called `.git`, or lies where something of a repository would, and is a link or says so.
 #[tokio::test]
@@ -390,16 +380,6 @@ async fn limits_of_others_stay() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "it is not a tool's")]
-fn git(directory: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=a", "-c", "user.email=a@b"])
-        .args(arguments)
-        .current_dir(directory)
-        .env("HOME", directory)
-        .stdout(Stdio::null());
-    assert!(git.status().unwrap().success(), "{arguments:?}");
-}
-
 /// A linked worktree is worked in as version control means it; nothing else of the repository's
 /// place is seen, and what names programs there stays.
 #[tokio::test]

@@ -1,0 +1,135 @@
+//! What lies in a directory that version control takes for its own, wherever below it that is.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::protected::REPOSITORY;
+
+/// How many entries are looked at.
+pub(super) const ENTRIES: usize = 50_000;
+
+/// Where other systems than git keep what they know.
+const OTHERS: [&str; 2] = [".hg", ".jj"];
+
+/// What something is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// What is called `.git`: a directory, a file or a link.
+    Git,
+    /// A directory that reads as a repository without a worktree.
+    Bare,
+    /// What another system keeps.
+    Other,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Ground {
+    /// Those near the root first.
+    pub(crate) found: Vec<(PathBuf, Sort)>,
+    /// Whether there are more entries than are looked at.
+    pub(crate) is_cut: bool,
+}
+
+impl Ground {
+    /// What lies below a directory, without what installed packages bring along.
+    pub(crate) fn below(root: &Path) -> Self {
+        let mut ground = Self::default();
+        let mut left = ENTRIES;
+        let mut directories = VecDeque::from([root.to_owned()]);
+        while let Some(directory) = directories.pop_front() {
+            let mut seen = Seen::default();
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let Some(still) = left.checked_sub(1) else {
+                    ground.is_cut = true;
+                    return ground;
+                };
+                left = still;
+                let name = entry.file_name();
+                seen.note(&name);
+                // Some file systems do not tell letters of either case apart.
+                if name.eq_ignore_ascii_case(REPOSITORY) {
+                    ground.found.push((entry.path(), Sort::Git));
+                } else if OTHERS.iter().any(|other| name == *other) {
+                    ground.found.push((entry.path(), Sort::Other));
+                } else if name != "node_modules" && entry.file_type().is_ok_and(|of| of.is_dir()) {
+                    directories.push_back(entry.path());
+                }
+            }
+            // The root is looked at by whoever asks.
+            if seen.is_repository() && directory != root {
+                ground.found.push((directory, Sort::Bare));
+            }
+        }
+        ground
+    }
+}
+
+/// What of a repository lies in a directory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    elsewhere: bool,
+}
+
+impl Seen {
+    fn note(&mut self, name: &OsStr) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        self.head |= is("HEAD");
+        self.objects |= is("objects");
+        self.refs |= is("refs");
+        self.elsewhere |= is("commondir");
+    }
+
+    /// Whether version control takes the directory for one: the rest may be said to lie elsewhere.
+    fn is_repository(self) -> bool {
+        self.head && (self.objects && self.refs || self.elsewhere)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_for_a_repository_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        let at = place.path();
+        for name in [
+            ".git/objects/x/.git",
+            "a/.GIT",
+            "b/c/objects",
+            "b/c/refs",
+            "d",
+            "e/refs",
+            "e/objects",
+            "f/.hg",
+            "node_modules/g/.git",
+        ] {
+            fs::create_dir_all(at.join(name)).unwrap();
+        }
+        for name in ["b/c/HEAD", "d/HEAD", "d/commondir", "f/HEAD", "HEAD"] {
+            fs::write(at.join(name), "").unwrap();
+        }
+        fs::write(at.join("e/.git"), "gitdir: elsewhere\n").unwrap();
+        let ground = Ground::below(at);
+        let found = ground.found.iter();
+        let found = found.map(|(path, sort)| (path.strip_prefix(at).unwrap(), *sort));
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|(path, _)| path.to_owned());
+        let expected = [
+            (".git", Sort::Git),
+            ("a/.GIT", Sort::Git),
+            ("b/c", Sort::Bare),
+            ("d", Sort::Bare),
+            ("e/.git", Sort::Git),
+            ("f/.hg", Sort::Other),
+        ];
+        assert_eq!(found, expected.map(|(path, sort)| (Path::new(path), sort)));
+        assert!(!ground.is_cut);
+    }
+}
