@@ -129,6 +129,11 @@ guard 'what is laid over something is still there' src/hands/fallen.rs \
     --test it confined::fallen
 guard 'a change that pretends to be old is told' src/hands/watched.rs \
     'let changed = (data.ctime(), data.ctime_nsec());' 'let changed = ();' --lib hands::watched
+guard 'links out of repositories are told of' src/hands/left.rs \
+    'if !led.starts_with(repository) {' 'if false {' --test it confined::left
+guard 'what was left before is remembered' src/hands/maker.rs \
+    'let charter = self.charter.after(self.before.get());' \
+    'let charter = self.charter.after(None);' --test it confined::left
 guard 'nothing is laid for submodules' src/sandbox/repositories.rs \
     'self.fix(&root, &modules, Kind::Directory)?;' '' --test it confined::repositories
 guard 'bare repositories are protected' src/sandbox/repositories.rs \

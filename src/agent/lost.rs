@@ -1,4 +1,4 @@
-//! What becomes of the process in which tools run.
+//! What becomes of the process in which tools run, and of what they leave behind.
 
 use crate::agent::{Agent, AgentError};
 use crate::id::EntryId;
@@ -18,6 +18,18 @@ impl Agent {
             self.record(recorder, Event::Note(Note::Warning { text }))?;
         }
         Ok(hands.are_lost())
+    }
+
+    /// What the run leaves behind that acts later, outside the sandbox: a person is to know of it.
+    pub(super) async fn left_behind(&self) -> Vec<String> {
+        let Some(hands) = self.hands.as_ref().filter(|hands| !hands.are_lost()) else {
+            return Vec::new();
+        };
+        let lines = hands.left().await;
+        for text in &lines {
+            tracing::warn!("{text}");
+        }
+        lines
     }
 }
 

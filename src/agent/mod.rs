@@ -39,7 +39,7 @@ use crate::record::{RecordError, Recorder};
 use crate::setup::{Role, Setup};
 use crate::step::{self, Step};
 use crate::tools::Toolbox;
-use crate::transcript::{At, End, Entry, Event, FaultClass, Reason};
+use crate::transcript::{At, End, Entry, Event, FaultClass, Note, Reason};
 use crate::view::View;
 use crate::wire::lower;
 use crate::wire::offered::Unfit;
@@ -224,8 +224,12 @@ impl Agent {
         if let Some(hands) = &self.hands {
             hands.end_jobs().await;
         }
+        let left = self.left_behind().await;
         let reason = reason?;
         let text = ending(recorder, reason);
+        for text in left {
+            self.record(recorder, Event::Note(Note::Warning { text }))?;
+        }
         let totals = recorder.view().ledger().since_end;
         let begun = recorder.view().ledger().begun.unwrap_or_default();
         let totals = crate::transcript::Totals {

@@ -19,6 +19,7 @@ use crate::hands::fallen::Guard;
 use crate::hands::frames::Frame;
 use crate::hands::hints::Hints;
 use crate::hands::launch::Stage;
+use crate::hands::left::Left;
 use crate::hands::limits::{self, Limits};
 use crate::hands::vanishing::Vanishing;
 use crate::hands::{Answer, Ask, passing, serve, warden};
@@ -146,7 +147,12 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     if let Some(usual) = usual {
         rustix::process::setpriority_process(None, usual).map_err(io::Error::from)?;
     }
-    say(&mut socket, &Opening::Ready(walls.enforced.clone()))?;
+    let root = charter.root().to_owned();
+    let mut roots = charter.bounds.written();
+    roots.retain(|root| root.is_dir() && !walls.protected.is_granted(root));
+    let left = Left::new(&root, roots, &walls, charter.before.clone());
+    let ready = Opening::Ready(walls.enforced.clone(), left.before());
+    say(&mut socket, &ready)?;
     if let Some(listener) = &proxy {
         passing::send(&socket, listener)?;
     }
@@ -154,7 +160,7 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let workspace = charter.workspace(temporary, address, &walls);
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
     let bench = serve::Bench::new(workspace, charter.tools).alone(hints, limits);
-    let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism));
+    let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism), left);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(KEPT)

@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hands::left::Remains;
 use crate::hands::{External, Workspace};
 use crate::sandbox::{Bounds, Enforced, Walls, os_paths};
 
@@ -30,6 +31,9 @@ pub(super) struct Charter {
     environment: Vec<(OsString, OsString)>,
     /// The tools it knows beside the built-in ones.
     pub(super) tools: Vec<External>,
+    /// What was there when the first of these processes began; `None` for that one.
+    #[serde(default)]
+    pub(super) before: Option<Remains>,
 }
 
 impl Charter {
@@ -59,7 +63,21 @@ impl Charter {
             roots,
             environment,
             tools,
+            before: None,
         }
+    }
+
+    /// The same, after another process for which this was there before.
+    pub(super) fn after(&self, before: Option<&Remains>) -> Self {
+        Self {
+            before: before.cloned(),
+            ..self.clone()
+        }
+    }
+
+    /// The workspace.
+    pub(super) fn root(&self) -> &Path {
+        self.roots.first().map_or(Path::new("/"), PathBuf::as_path)
     }
 
     /// A variable that the user has for tools.
@@ -125,8 +143,8 @@ impl Charter {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Opening {
-    /// It is within its bounds.
-    Ready(Enforced),
+    /// It is within its bounds, and this was there before any tool of it ran.
+    Ready(Enforced, Remains),
     /// It cannot be, and ends.
     Refused(String),
     /// Namespaces cannot be had, whatever the bounds are.

@@ -1,7 +1,7 @@
 //! The brain's side of a confined process: starts it, speaks to it, and starts it anew if it dies.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::net::unix::OwnedWriteHalf;
@@ -81,6 +81,7 @@ impl Hands {
             waiting: Arc::clone(&waiting),
             deaths: Arc::clone(&deaths),
             asking: asking.clone(),
+            before: OnceLock::new(),
         };
         let line = maker.start().await?;
         let enforced = line.enforced.clone();

@@ -1,7 +1,7 @@
 //! Who makes confined processes: the first, and each in place of one that died.
 
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -14,6 +14,7 @@ use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
 use crate::hands::keeper::Keeper;
 use crate::hands::launch::{ConfinedError, Launch, Stage};
+use crate::hands::left::Remains;
 use crate::hands::line::Line;
 use crate::hands::{Answer, Waiting, dispatch, passing, proxy};
 use crate::id::CallId;
@@ -31,6 +32,8 @@ pub(super) struct Maker {
     pub(super) waiting: Arc<Mutex<Waiting>>,
     pub(super) deaths: Arc<Deaths>,
     pub(super) asking: Option<Arc<Asking>>,
+    /// What was there when the first process began: the next ones tell what came since then.
+    pub(super) before: OnceLock<Remains>,
 }
 
 impl Maker {
@@ -77,12 +80,13 @@ impl Maker {
             .and_then(|()| tokio::net::UnixStream::from_std(ours))
             .map_err(ConfinedError::Start)?;
         let mut stream = stream;
-        let charter = Frame::of(&self.charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
+        let charter = self.charter.after(self.before.get());
+        let charter = Frame::of(&charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
         let opening = async {
             charter.send(&mut stream).await.ok()?;
             let frame = Frame::next(&mut stream).await.ok()??;
             let opening = frame.message::<Opening>().ok()?;
-            let is_ready = matches!(opening, Opening::Ready(_));
+            let is_ready = matches!(opening, Opening::Ready(..));
             let bounds = &self.charter.bounds;
             let proxy = match &bounds.hosts {
                 hosts if is_ready && bounds.has_proxy(mechanism) => {
@@ -99,7 +103,8 @@ impl Maker {
             Some((opening, stream, proxy))
         };
         match tokio::time::timeout(OPENING, opening).await {
-            Ok(Some((Opening::Ready(enforced), stream, proxy))) => {
+            Ok(Some((Opening::Ready(enforced, before), stream, proxy))) => {
+                self.before.get_or_init(|| before);
                 let told = (&self.waiting, &self.deaths);
                 Ok(Line::new(stream, keeper, enforced, proxy, told))
             }

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 #[cfg(target_os = "linux")]
 use crate::hands::hints::Hints;
 #[cfg(target_os = "linux")]
+use crate::hands::left::Left;
+#[cfg(target_os = "linux")]
 use crate::hands::limits::Limits;
 use crate::hands::vanishing::Vanishing;
 #[cfg(target_os = "linux")]
@@ -44,6 +46,9 @@ pub(super) struct Bench {
     /// Where what is written does not last.
     #[cfg(target_os = "linux")]
     vanishing: Option<Vanishing>,
+    /// What is told of when a run ends.
+    #[cfg(target_os = "linux")]
+    left: Option<Left>,
 }
 
 impl Bench {
@@ -62,6 +67,8 @@ impl Bench {
             limits: None,
             #[cfg(target_os = "linux")]
             vanishing: None,
+            #[cfg(target_os = "linux")]
+            left: None,
         }
     }
 
@@ -76,10 +83,11 @@ impl Bench {
         self
     }
 
-    /// The same, which tells of what is written and does not last.
+    /// The same, which tells of what is written and does not last, and of what runs leave behind.
     #[cfg(target_os = "linux")]
-    pub(super) fn telling(mut self, vanishing: Option<Vanishing>) -> Self {
+    pub(super) fn telling(mut self, vanishing: Option<Vanishing>, left: Left) -> Self {
         self.vanishing = vanishing;
+        self.left = Some(left);
         self
     }
 
@@ -171,6 +179,7 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     let mut outcome = match tool.as_str() {
         "Bash" => bash::run(&site, &arguments, usual, jobs, &cancel).await,
         hook::NAME => hook::run(&site, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
+        look::LEFT => left(Arc::clone(&bench)).await,
         name if look::is_one(name) => looked(site, tool.clone(), arguments).await,
         "Job" => job::run(jobs, &arguments, usual.unwrap_or(bash::LIMIT), &cancel).await,
         "Read" => file(read::run, site, arguments).await,
@@ -189,8 +198,10 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     }
     // What is read is not changed, and a hook's output is for a program.
     #[cfg(target_os = "linux")]
-    let reads =
-        matches!(tool.as_str(), "Read" | "Grep" | "Glob" | hook::NAME) || look::is_one(&tool);
+    let reads = matches!(
+        tool.as_str(),
+        "Read" | "Grep" | "Glob" | hook::NAME | look::LEFT
+    ) || look::is_one(&tool);
     #[cfg(target_os = "linux")]
     if let Some(watched) = bench.watched.as_ref().filter(|_| !reads) {
         watched.tell(&mut outcome);
@@ -209,6 +220,20 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
 /// Runs a file tool where it may block. It is short: once begun it is not cut off.
 async fn file(tool: fn(&Site, &str) -> Outcome, site: Site, arguments: String) -> Outcome {
     let done = tokio::task::spawn_blocking(move || tool(&site, &arguments)).await;
+    done.unwrap_or_else(|_| failed())
+}
+
+/// Looks at what a run left behind, where that may block.
+async fn left(bench: Arc<Bench>) -> Outcome {
+    let look = move || {
+        #[cfg(target_os = "linux")]
+        if let Some(left) = &bench.left {
+            return left.perform();
+        }
+        drop(bench);
+        Outcome::ok("[]")
+    };
+    let done = tokio::task::spawn_blocking(look).await;
     done.unwrap_or_else(|_| failed())
 }
 

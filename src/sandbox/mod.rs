@@ -57,7 +57,11 @@ use serde::{Deserialize, Serialize};
 pub use self::bounds::{Bounds, Home, KNOWN_DIRECTORIES, Way};
 pub use self::classes::{Class, Held, stopped};
 #[cfg(target_os = "linux")]
+pub(crate) use self::ground::Ground;
+#[cfg(target_os = "linux")]
 pub(crate) use self::namespaces::{begin_own, map_ids};
+#[cfg(target_os = "linux")]
+pub(crate) use self::paths::follow;
 #[cfg(target_os = "linux")]
 pub(crate) use self::placeholders::remove_placeholders;
 #[cfg(target_os = "linux")]

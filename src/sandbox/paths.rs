@@ -67,7 +67,7 @@ pub(super) fn of(opened: &OwnedFd) -> PathBuf {
 
 /// Where a path leads, and the links that it goes through, each with what it says. `Err` is a link
 /// below one of these directories: whoever may write there may have laid it.
-pub(super) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf> {
+pub(crate) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf> {
     let mut led = Led {
         real: PathBuf::from(ROOT),
         links: Vec::new(),
@@ -100,11 +100,11 @@ pub(super) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf
 
 /// Where a path leads.
 #[derive(Debug)]
-pub(super) struct Led {
+pub(crate) struct Led {
     /// The path without links.
-    pub(super) real: PathBuf,
+    pub(crate) real: PathBuf,
     /// The links it goes through.
-    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Pointing at something gives no right to it.

@@ -34,6 +34,12 @@ pub(crate) struct Protected {
     pub(super) granted: Vec<PathBuf>,
     /// What version control runs or reads and tools may write: whoever looks is told when it changes.
     pub(super) watched: BTreeSet<PathBuf>,
+    /// The directories of the repositories that were found.
+    pub(super) repositories: BTreeSet<PathBuf>,
+    /// What of the workspace version control takes for its own.
+    pub(super) places: BTreeSet<PathBuf>,
+    /// Whether there is more of it than was searched.
+    pub(super) is_cut: bool,
     /// Whether the workspace is a directory of a repository.
     pub(super) is_part: bool,
     /// What a person should know.
@@ -101,8 +107,28 @@ impl Protected {
         own.chain(["HEAD".to_owned()]).chain(watched).collect()
     }
 
+    /// What may not be written.
+    pub(crate) fn fixed(&self) -> impl Iterator<Item = &Path> {
+        self.fixed.iter().map(PathBuf::as_path)
+    }
+
+    /// The directories of the repositories that were found.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = &Path> {
+        self.repositories.iter().map(PathBuf::as_path)
+    }
+
+    /// What of the workspace version control took for its own, before anything was made.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Path> {
+        self.places.iter().map(PathBuf::as_path)
+    }
+
+    /// Whether there was more than was searched.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Whether the user named it, or what it is in, to be written.
-    pub(super) fn is_granted(&self, path: &Path) -> bool {
+    pub(crate) fn is_granted(&self, path: &Path) -> bool {
         let mut granted = self.granted.iter();
         granted.any(|granted| path.starts_with(granted))
     }

@@ -70,6 +70,7 @@ pub(super) fn find(
                 root.display()
             ));
         }
+        search.found.is_cut |= ground.is_cut;
         for (entry, sort) in ground.found {
             match sort {
                 Sort::Git if entry == own => {}
@@ -77,6 +78,7 @@ pub(super) fn find(
                 Sort::Bare => search.bare(root, &entry),
                 Sort::Other => search.other(root, &entry)?,
             }
+            search.found.places.insert(entry);
         }
         for hidden in bounds.hidden.iter().filter_map(|path| real(path)) {
             let mut above = hidden.ancestors().skip(1);
@@ -91,6 +93,7 @@ pub(super) fn find(
     if let Some((root, writes)) = work {
         search.around(root, writes, home)?;
     }
+    search.found.repositories = search.seen;
     Ok((search.found, search.placeholders))
 }
 

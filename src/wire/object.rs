@@ -110,7 +110,7 @@ mod tests {
             |depth: usize| format!("{}{}", r#"{"a":"#.repeat(depth), "1") + &"}".repeat(depth);
         let number = |text: &str| format!(r#"{{"a":{text}}}"#);
         for (text, expected) in [
-            (r#"{}"#.to_owned(), true),
+            ("{}".to_owned(), true),
             (
                 r#" {"path": "a\u00e4\ud83d\ude42", "n": [1, -2, 2.5, null, true, {}]} "#
                     .to_owned(),
@@ -134,7 +134,7 @@ mod tests {
             (number(r#"{"$serde_json::private::RawValue":"x"}"#), false),
             ("{}{}".to_owned(), false),
             (r#"{"a"}"#.to_owned(), false),
-            (r#"{a:1}"#.to_owned(), false),
+            ("{a:1}".to_owned(), false),
             ("[]".to_owned(), false),
             ("null".to_owned(), false),
             (r#""{}""#.to_owned(), false),

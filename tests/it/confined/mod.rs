@@ -12,6 +12,7 @@ mod ends;
 mod escapes;
 mod fallen;
 mod inherited;
+mod left;
 mod limits;
 mod multiplied;
 mod odd;
