@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cli::{Place, Ran, ended, says};
+use rustix::process::Signal;
+
+use crate::cli::served::{first_line, get};
+use crate::cli::{Place, Ran, ended, says, signal};
 use crate::provider::{Answer, Provider};
 
 /// What looks like a secret, a line each but for the keys at the end. The secret stands in `«»`,
@@ -383,6 +386,84 @@ fn what_looks_like_a_secret_is_shown_nowhere_and_known_values_are_nowhere() {
     }
     let print = command(&place, &["print", &parent, "--unmasked"]).out;
     assert!(secrets.iter().all(|secret| holds(print.as_bytes(), secret)));
+}
+
+/// Commands that change a run, play it again or try policies on it.
+const CHANGING: [&str; 12] = [
+    "replay --run",
+    "replay --run --json",
+    "lab last --json",
+    "pin last e3",
+    "unpin last e3",
+    "expand last 5.1",
+    "compact last",
+    "compact last --json",
+    "retract last last",
+    "fork last --json",
+    "doctor",
+    "tools Fetch",
+];
+
+/// What a batch says of its lines, a page that is served, and whoever changes a run.
+#[test]
+fn nothing_that_works_on_runs_shows_a_secret() {
+    let (text, secrets) = drawn();
+    let place = place(&text);
+    let provider = Provider::new(show_all().into_iter().chain([says(&text)]));
+    // Whoever works on the run later knows the key as well.
+    let config = place.path("home/.config/undertext/config.yaml");
+    let server = format!(
+        "model: {{ base_url: \"{}\", api_key_env: MODEL_SERVER }}\n",
+        provider.url
+    );
+    fs::write(&config, fs::read_to_string(&config).unwrap() + &server).unwrap();
+    // The second line is wrong, and what is wrong is told.
+    let task =
+        serde_json::json!({"id": secrets[0], "task": text, "check": "cat shapes.txt known.txt"});
+    let wrong = serde_json::json!({"task": "x", &*secrets[11]: 1});
+    fs::write(
+        place.path("home/w/tasks.jsonl"),
+        format!("{task}\n{wrong}\n"),
+    )
+    .unwrap();
+    let batch = [
+        "batch",
+        "-v",
+        "-m",
+        "m",
+        "--log-file",
+        "../log",
+        "tasks.jsonl",
+    ];
+    let clean = |name: &str, bytes: &[u8]| {
+        let shown = shows(bytes, &secrets);
+        let said = String::from_utf8_lossy(bytes);
+        assert!(shown.is_empty(), "{name} shows {shown:?}:\n{said}");
+    };
+    let ran = command(&place, &batch);
+    assert!(ran.out.contains("\"reason\":\"finished\""), "{ran:?}");
+    assert!(ran.out.contains("unknown field"), "{ran:?}");
+    assert!(ran.out.contains(EVIDENCE), "{ran:?}");
+    clean("batch", [ran.out, ran.err].concat().as_bytes());
+    clean("its log", &fs::read(place.path("home/log")).unwrap());
+    let all = [&batch[..], &["--all", "--output", "../results"]].concat();
+    let ran = command(&place, &all);
+    clean("what it says again", [ran.out, ran.err].concat().as_bytes());
+    clean("its file", &fs::read(place.path("home/results")).unwrap());
+    for (path, bytes) in files(&place.path("home/.local")) {
+        assert_eq!(shows(&bytes, &[]), [""; 0], "{path}");
+    }
+
+    let mut serving = place.command(&["page", "last", "--serve"]).spawn().unwrap();
+    let page = get(&first_line(&mut serving));
+    signal(&serving, Signal::INT);
+    serving.wait().unwrap();
+    assert!(page.contains(EVIDENCE), "{page}");
+    clean("the page that is served", page.as_bytes());
+    for line in CHANGING {
+        let ran = command(&place, &line.split(' ').collect::<Vec<_>>());
+        clean(line, [ran.out, ran.err].concat().as_bytes());
+    }
 }
 
 /// What is played again keeps out what a run with these settings would: the key of the server too.

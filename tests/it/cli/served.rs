@@ -12,7 +12,7 @@ use crate::cli::{Place, ended, signal};
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
 
 /// The first line that it printed.
-fn first_line(child: &mut Child) -> String {
+pub(super) fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut line).unwrap();
@@ -20,7 +20,7 @@ fn first_line(child: &mut Child) -> String {
 }
 
 /// What is answered at an address.
-fn get(url: &str) -> String {
+pub(super) fn get(url: &str) -> String {
     let (host, path) = url["http://".len()..].split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
