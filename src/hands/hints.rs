@@ -10,6 +10,7 @@ use crate::exchange::Status;
 use crate::hands::unreached;
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
+use crate::words::grouped;
 
 /// How file tools say that a path is out of bounds.
 const OUTSIDE: &str = "file tools act only below it";
@@ -24,6 +25,18 @@ const SERVICES: [&str; 4] = [
 
 /// How programs say that they may not write.
 const WRITE: [&str; 2] = ["read-only file system", "erofs"];
+
+/// How programs say that a file may not grow further.
+const LARGE: [&str; 5] = [
+    ": file too large",
+    "] file too large",
+    "efbig",
+    "file size limit exceeded",
+    "[ended by signal 25]",
+];
+
+/// How programs say that they may not open more.
+const OPEN: [&str; 2] = ["too many open files", "emfile"];
 
 /// How shells say that the filter of system calls ended a program.
 const KILLED: [&str; 2] = ["bad system call", "[ended by signal 31]"];
@@ -73,17 +86,13 @@ impl Hints {
         }
         let lines = match outcome.status {
             Status::Error if outcome.facts.exit.is_some() => self.lines(&outcome.content),
+            // File tools are held to the same limits.
+            Status::Error => self.limits(&outcome.content.to_lowercase()),
             // Many try again until they are ended.
             Status::Timeout => unreached::line(&outcome.content, &self.bounds)
                 .into_iter()
                 .collect(),
-            Status::Ok
-            | Status::Error
-            | Status::Denied
-            | Status::Interrupted
-            | Status::Cancelled => {
-                return;
-            }
+            Status::Ok | Status::Denied | Status::Interrupted | Status::Cancelled => return,
         };
         for line in lines {
             outcome.add_line(&line);
@@ -129,9 +138,30 @@ impl Hints {
         })
     }
 
+    /// The limits that a failure speaks of.
+    fn limits(&self, text: &str) -> Vec<String> {
+        let limits = &self.bounds.limits;
+        let mut lines = Vec::new();
+        if says(text, &LARGE) {
+            lines.push(format!(
+                "[no file may grow beyond {} MiB, which is the limit (sandbox); the user allows more with \
+                 sandbox.limits.file_size in config.yaml]",
+                grouped(limits.file_size >> 20)
+            ));
+        }
+        if says(text, &OPEN) {
+            lines.push(format!(
+                "[no process may have more than {} files open, which is the limit (sandbox); the user \
+                 allows more with sandbox.limits.open_files in config.yaml]",
+                grouped(limits.open_files)
+            ));
+        }
+        lines
+    }
+
     fn lines(&self, content: &str) -> Vec<String> {
         let text = content.to_lowercase();
-        let mut lines = Vec::new();
+        let mut lines = self.limits(&text);
         lines.extend(unreached::line(content, &self.bounds));
         if says(&text, &SERVICES) {
             lines.push(
@@ -285,6 +315,12 @@ mod tests {
                 "bash: line 1: 7 Bad system call  ./old",
                 159,
                 "[a system call",
+            ),
+            ("head: write error: File too large", 1, "[no file may"),
+            (
+                "bash: line 1: a.txt: Too many open files",
+                1,
+                "[no process may",
             ),
             ("1 test failed", 1, ""),
             ("grep for: Could not resolve host", 0, ""),

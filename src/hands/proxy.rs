@@ -85,7 +85,15 @@ async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Re
         let text = if WEB.iter().any(|usual| is_allowed(&host, *usual, &hosts)) {
             format!("{host} is allowed, but not its port {port}; --network={host}:{port} allows it")
         } else {
-            format!("{host} is not among the hosts that --network allows")
+            let port = if WEB.contains(&port) {
+                String::new()
+            } else {
+                format!(":{port}")
+            };
+            format!(
+                "{host} is not among the hosts that --network allows; the user adds it with \
+                 --network={host}{port}"
+            )
         };
         return refuse(&mut stream, "403 Not a host of this sandbox", &text).await;
     }

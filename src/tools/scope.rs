@@ -81,7 +81,7 @@ pub(crate) enum Refusal {
     Directory,
     #[error("{0}, not a file")]
     NoFile(&'static str),
-    #[error("read-only")]
+    #[error("read-only; if it is to change, make it writable first: chmod u+w in Bash")]
     ReadOnly,
     #[error("larger than {} bytes, which is more than file tools take; use Bash", grouped(*.0))]
     TooLarge(u64),

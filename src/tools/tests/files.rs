@@ -321,7 +321,7 @@ fn a_file_is_written_whole_if_it_is_as_the_model_knows_it() {
 
     bench.put("d", "old");
     fs::set_permissions(bench.at("d"), fs::Permissions::from_mode(0o444)).unwrap();
-    insta::assert_snapshot!(bench.said(&bench.write("d", "new")), @"error: `d`: read-only");
+    insta::assert_snapshot!(bench.said(&bench.write("d", "new")), @"error: `d`: read-only; if it is to change, make it writable first: chmod u+w in Bash");
     assert_eq!(bench.names("."), ["b", "c", "d", "new", "sub"]);
 }
 
@@ -363,6 +363,19 @@ fn an_edit_changes_exact_text_and_nothing_else() {
         fs::read(bench.at("a")).unwrap(),
         b"caf\xe9 \xff\xfe \xc3\xa9\xe2\x82\n"
     );
+    // Another name of the file keeps what it had; what is read-only stays as it is.
+    fs::hard_link(bench.at("a"), bench.outside("linked")).unwrap();
+    let before = fs::read(bench.outside("linked")).unwrap();
+    bench.site.known = None;
+    assert_eq!(bench.edit("a", &[("caf", "tea")]).status, Status::Ok);
+    assert_eq!(fs::read(bench.outside("linked")).unwrap(), before);
+    assert!(fs::read(bench.at("a")).unwrap().starts_with(b"tea"));
+    assert_eq!(fs::metadata(bench.at("a")).unwrap().nlink(), 1);
+    bench.put("d", "old");
+    fs::set_permissions(bench.at("d"), fs::Permissions::from_mode(0o444)).unwrap();
+    insta::assert_snapshot!(bench.said(&bench.edit("d", &[("old", "new")])), @"error: `d`: read-only; if it is to change, make it writable first: chmod u+w in Bash");
+    assert_eq!(fs::read(bench.at("d")).unwrap(), b"old");
+    assert_eq!(bench.names("."), ["a", "d", "sub"]);
     // The model need not have read it.
     fs::write(bench.at("a"), "one one\n").unwrap();
     bench.site.known = None;

@@ -14,6 +14,12 @@ const MEMORY: &str = "[processes took more than 200 MiB of memory together, whic
                       (sandbox); the largest was ended; the user allows more with \
                       sandbox.limits.memory in config.yaml]";
 
+const LARGE: &str = "[no file may grow beyond 1 MiB, which is the limit (sandbox); the user allows more \
+                     with sandbox.limits.file_size in config.yaml]";
+
+const OPEN: &str = "[no process may have more than 64 files open, which is the limit (sandbox); the user \
+                    allows more with sandbox.limits.open_files in config.yaml]";
+
 pub(super) const PROCESSES: &str = "[more than 100 processes and threads ran at once, which is the limit \
                          (sandbox); all of them were ended; the user allows more with \
                          sandbox.limits.processes in config.yaml]";
@@ -60,12 +66,12 @@ async fn too_much_is_ended_and_the_next_call_works() {
                 PROCESSES,
             ),
             (
-                "for n in $(seq 10 90); do eval \"exec $n<a.txt\" || exit 9; done",
-                "[exit 9]",
+                "python3 -c 'f = [open(\"a.txt\") for n in range(90)]' || exit 9",
+                &format!("[exit 9]\n{OPEN}"),
             ),
             (
                 "head -c 5000000 /dev/zero >big; stat -c %s big; exit 7",
-                "1048576\n[exit 7]",
+                &format!("1048576\n[exit 7]\n{LARGE}"),
             ),
             ("ulimit -c; kill -SEGV $$", "0\n[ended by signal 11]"),
         ] {
@@ -91,7 +97,9 @@ async fn too_much_is_ended_and_the_next_call_works() {
         // A file tool is held to the same, and the process outlives it.
         let text = "x".repeat(2 << 20);
         let write = order("Write", &json!({"path": "large", "content": text}));
-        assert_eq!(hands.run(write).await.status, Status::Error);
+        let outcome = hands.run(write).await;
+        assert_eq!(outcome.status, Status::Error, "{by:?}: {outcome:?}");
+        assert!(outcome.content.ends_with(LARGE), "{by:?}: {outcome:?}");
         assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
         assert_eq!(hands.remarks(), [""; 0]);
         hands.close().await;

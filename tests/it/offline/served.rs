@@ -102,7 +102,10 @@ fn it_claims_nothing_that_it_did_not_see() {
             "I take the last try back.",
             &[edit("d", "-", "+"), test("e")]
         ),
-        result("d", "`a.sh`: read-only"),
+        result(
+            "d",
+            "`a.sh`: read-only; if it is to change, make it writable first: chmod u+w in Bash"
+        ),
         result("e", "FAIL\n[exit 1]"),
     ]);
     assert_snapshot!(after_test("FAIL\n[exit 1]", &more), @"I could not mend it: `sh t.sh` still fails. I tried 1 plain repair, one at a time, in `a.sh`. One of them I could not take back: `a.sh` still has line 1, `-` for `+`. I am a script and no LLM: I can only look for a failing test and try plain repairs.");
