@@ -112,6 +112,7 @@ fn taken(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), Lo
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 
@@ -189,11 +190,16 @@ mod tests {
         held.lock().unwrap();
         assert!(!is_of_the_dead(&file));
         for attempt in [File::try_lock, File::try_lock_shared] {
-            let refused = past_the_dead_within(LONG, &file, attempt);
+            let tried = Cell::new(0);
+            let refused = past_the_dead_within(10 * PAUSE, &file, |file| {
+                tried.set(tried.get() + 1);
+                attempt(file)
+            });
             assert!(
                 matches!(refused, Err(TryLockError::WouldBlock)),
                 "{refused:?}"
             );
+            assert_eq!(tried.get(), 1);
         }
     }
 }

@@ -98,6 +98,13 @@ async fn a_command_is_answered_with_what_it_printed_and_how_it_ended() {
         // There is nothing to read, and no terminal.
         ("readlink /proc/$$/fd/0", Status::Ok, Some(0), "/dev/null\n"),
         ("cat; echo $?", Status::Ok, Some(0), "0\n"),
+        // An interpreter, a search without a path, a question.
+        (
+            "sh; grep x; echo $?; read -p '? ' answer; echo $?",
+            Status::Ok,
+            Some(0),
+            "1\n1\n",
+        ),
         (
             "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo a session of its own",
             Status::Ok,
