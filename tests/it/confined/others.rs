@@ -46,6 +46,11 @@ fn python(text: &str) -> String {
     format!("python3 -c '{text}'")
 }
 
+/// One that speaks of sockets.
+fn socket(text: &str) -> String {
+    python(&format!("from socket import *; {text}"))
+}
+
 /// The numbers that came as datagrams.
 fn came(socket: &UdpSocket) -> Vec<usize> {
     socket.set_nonblocking(true).unwrap();
@@ -68,7 +73,6 @@ fn attempts() -> Vec<(Class, String)> {
              or b.raw != b\"\\x7fELF\")"
         ))
     };
-    let socket = |text: &str| python(&format!("from socket import *; {text}"));
     let mut attempts = vec![
         (Class::Processes, memory("process_vm_readv")),
         (
@@ -108,6 +112,27 @@ fn attempts() -> Vec<(Class, String)> {
             Class::Arguments,
             "tr '\\0' ' ' < /proc/{victim}/cmdline | grep -q 'sleep 600'".to_owned(),
         ),
+    ];
+    attempts.extend(network());
+    // Where buses, containers, displays and agents have theirs.
+    for name in ["{temporary}", "{shared}", "{home}"] {
+        attempts.push((
+            Class::Sockets,
+            socket(&format!("socket(AF_UNIX).connect(\"{name}/stream\")")),
+        ));
+        attempts.push((
+            Class::Sockets,
+            socket(&format!(
+                "socket(AF_UNIX, SOCK_DGRAM).sendto(b\"x\", \"{name}/datagram\")"
+            )),
+        ));
+    }
+    attempts
+}
+
+/// What is tried of the network.
+fn network() -> Vec<(Class, String)> {
+    vec![
         // By other kinds of sockets, and to other addresses of the same machine.
         (
             Class::Network,
@@ -154,21 +179,7 @@ fn attempts() -> Vec<(Class, String)> {
             ),
         ),
         (Class::Network, "exec 3<>/dev/tcp/::1/{tcp6}".to_owned()),
-    ];
-    // Where buses, containers, displays and agents have theirs.
-    for name in ["{temporary}", "{shared}", "{home}"] {
-        attempts.push((
-            Class::Sockets,
-            socket(&format!("socket(AF_UNIX).connect(\"{name}/stream\")")),
-        ));
-        attempts.push((
-            Class::Sockets,
-            socket(&format!(
-                "socket(AF_UNIX, SOCK_DGRAM).sendto(b\"x\", \"{name}/datagram\")"
-            )),
-        ));
-    }
-    attempts
+    ]
 }
 
 /// Which attempts succeed.
