@@ -67,27 +67,24 @@ impl Ground {
     }
 }
 
-/// What of a repository lies in a directory.
+/// What of a repository lies in a directory, by its number in [`PARTS`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    head: bool,
-    objects: bool,
-    refs: bool,
-    elsewhere: bool,
-}
+struct Seen([bool; PARTS.len()]);
+
+/// What makes a directory a repository.
+const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Seen {
     fn note(&mut self, name: &OsStr) {
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
-        self.head |= is("HEAD");
-        self.objects |= is("objects");
-        self.refs |= is("refs");
-        self.elsewhere |= is("commondir");
+        for (seen, part) in self.0.iter_mut().zip(PARTS) {
+            *seen |= name.eq_ignore_ascii_case(part);
+        }
     }
 
     /// Whether version control takes the directory for one: the rest may be said to lie elsewhere.
     fn is_repository(self) -> bool {
-        self.head && (self.objects && self.refs || self.elsewhere)
+        let [head, objects, refs, elsewhere] = self.0;
+        head && (objects && refs || elsewhere)
     }
 }
 

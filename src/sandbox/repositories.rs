@@ -228,7 +228,7 @@ impl Search {
         if !is_real(directory) || self.found.is_granted(directory) {
             return Ok(());
         }
-        let own = if directory.ends_with(".hg") {
+        let own = if directory.file_name().is_some_and(|name| name == ".hg") {
             directory.join("hgrc")
         } else {
             directory.join("repo/config.toml")
