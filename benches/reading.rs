@@ -37,7 +37,7 @@ const ENTRIES: u64 = 20_000;
 /// The entries of a transcript, one by one.
 fn entries(bytes: &[u8]) -> impl Iterator<Item = Entry> {
     Reader::new(bytes).filter_map(|item| match item.unwrap() {
-        Item::Entry { entry, .. } => Some(*entry),
+        Item::Entry { entry, .. } => Some(Arc::unwrap_or_clone(entry)),
         Item::Damage(_) | Item::Torn(_) => None,
     })
 }

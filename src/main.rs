@@ -5,16 +5,11 @@ mod cli;
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
 use undertext::secret::Masks;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::term::{Look, Term};
 use crate::cli::{Cli, Command, Process, visible};
-
-/// What one thread allocates and another frees, as entries that are read ahead, waits for nobody.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(visible::panicked));

@@ -58,8 +58,9 @@ impl Chars {
             for byte in part {
                 let is_control = *byte < 0x20;
                 let is_short = matches!(*byte, 0x08..=0x0a | 0x0c | 0x0d);
-                escaped += u8::from(is_control | (*byte == b'"') | (*byte == b'\\'));
-                spelled += u8::from(is_control & !is_short);
+                let is_mark = matches!(*byte, b'"' | b'\\');
+                escaped += u8::from(is_control) | u8::from(is_mark);
+                spelled += u8::from(is_control) & u8::from(!is_short);
             }
             chars.all += u64::from(escaped) + 4 * u64::from(spelled);
         }

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
-use mimalloc::MiMalloc;
 use serde_json::json;
 use undertext::agent::Task;
 use undertext::exchange::{Reasoning, Usage};
@@ -22,10 +21,6 @@ use undertext::model::{Ask, Delta, Model, Reply};
 use undertext::record::{Clock, Recorder, Storage};
 use undertext::setup::Policy;
 use undertext::transcript::Reason;
-
-/// The program's own allocator, by which it is measured.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The length of each result in characters: with it an entry has about 1 KiB.
 const CHARS: u64 = 2600;

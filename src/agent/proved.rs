@@ -3,8 +3,6 @@
 //! What was written is read again and folded anew: each request of the run must build to the digest
 //! that was recorded for it. So no test can forget to look.
 
-use std::sync::Arc;
-
 use crate::id::EntryId;
 use crate::record::Recorder;
 use crate::transcript::Event;
@@ -40,6 +38,6 @@ pub(super) fn when_it_ends(recorder: &Recorder, since: EntryId) {
                 entry.id
             );
         }
-        view.take(Arc::from(entry));
+        view.take(entry);
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn export(
 /// What is written.
 enum Source {
     /// The file's own lines, none of which is held.
-    Lines(PathBuf, Scanned),
+    Lines(PathBuf, Box<Scanned>),
     /// What they say.
     View(Box<Found>),
 }
@@ -106,7 +106,7 @@ impl Source {
         let (run, settings) = (&args.run, &args.settings);
         if (args.format, args.view) == (Form::Jsonl, Shown::Raw) {
             let (path, scanned) = find::scan(run, settings, process, term)?;
-            return Ok(Self::Lines(path, scanned));
+            return Ok(Self::Lines(path, Box::new(scanned)));
         }
         let found = find::read(run, settings, process, term)?;
         Ok(Self::View(Box::new(found)))

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -154,6 +155,7 @@ fn glance(file: &RunFile) -> Glance {
                 return glance;
             }
         };
+        let entry = Arc::unwrap_or_clone(entry);
         rounds.take(&entry);
         work.take(&entry);
         if entry.id == EntryId::FIRST {

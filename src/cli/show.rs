@@ -302,18 +302,23 @@ fn estimate_error(estimates: &Estimates, rule: &str) -> String {
 }
 
 impl Overview {
-    fn print(&self, now: At, term: &mut Term) -> std::io::Result<()> {
-        let name = self
-            .run
-            .map_or_else(|| "without a name".to_owned(), RunId::short);
-        let state = match &self.end {
+    /// Whether the run goes on, by the name that resumes it.
+    fn state(&self, name: &str) -> String {
+        match &self.end {
             Some(end) => end.reason.word().to_owned(),
             None if self.imported.is_some() => "the recording has no end".to_owned(),
             None if self.at_work => "running: a process is at work on it".to_owned(),
             None => {
                 format!("open: it was killed, and goes on with `undertext run --resume {name}`")
             }
-        };
+        }
+    }
+
+    fn print(&self, now: At, term: &mut Term) -> std::io::Result<()> {
+        let name = self
+            .run
+            .map_or_else(|| "without a name".to_owned(), RunId::short);
+        let state = self.state(&name);
         term.print(&[
             (Look::Strong, format!("run {name}")),
             (Look::Plain, format!("  {state}")),

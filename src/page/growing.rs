@@ -1,7 +1,6 @@
 //! A transcript that grows, as pieces of data for a page.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use crate::page::Data;
 use crate::record::{Follow, FollowError};
@@ -55,7 +54,7 @@ impl Growing {
         follow.more(|item| {
             count += 1;
             match item {
-                Item::Entry { entry, .. } => data.take(&Arc::from(entry)),
+                Item::Entry { entry, .. } => data.take(&entry),
                 Item::Damage(damage) => data.damaged(damage.to_string()),
                 // An unfinished line waits.
                 Item::Torn(_) => {}

@@ -4,9 +4,11 @@
 //! that is read where no thread can be had, is read on the spot.
 
 use std::io::{self, BufRead};
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
+use crate::transcript::Entry;
 use crate::transcript::jsonl::{Item, Reader};
 
 /// So many bytes are read before another thread is worth its while.
@@ -19,36 +21,49 @@ const PART: (usize, u64) = (256, 256 << 10);
 const WAITING: usize = 2;
 
 /// Reads everything that there is, and hands it to `take` in its order.
+///
+/// Entries that `take` is done with it gives back, and they are dropped by the thread that made them: one
+/// that frees what another allocates has it wait.
 pub(super) fn read<R: BufRead + Send>(
     reader: &mut Reader<R>,
-    mut take: impl FnMut(Item),
+    mut take: impl FnMut(Item) -> Vec<Arc<Entry>>,
 ) -> io::Result<()> {
     let long = reader.offset() + LONG;
     while reader.offset() < long {
         match reader.read()? {
-            Some(item) => take(item),
+            Some(item) => drop(take(item)),
             None => return Ok(()),
         }
     }
     let read = thread::scope(|scope| {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
+        let (back, spent) = mpsc::channel();
         let reader = &mut *reader;
-        let ahead = thread::Builder::new().spawn_scoped(scope, move || send(reader, &sender));
-        let ahead = ahead.ok()?;
-        receiver.into_iter().flatten().for_each(&mut take);
+        let ahead = move || send(reader, &sender, &spent);
+        let ahead = thread::Builder::new().spawn_scoped(scope, ahead).ok()?;
+        for part in receiver {
+            let spent: Vec<_> = part.into_iter().flat_map(&mut take).collect();
+            // Where nothing more is read, nobody takes it back.
+            back.send(spent).ok();
+        }
         Some(ahead.join())
     });
     match read {
         Some(Ok(read)) => read,
         Some(Err(panic)) => std::panic::resume_unwind(panic),
-        None => reader.try_for_each(|item| item.map(&mut take)),
+        None => reader.try_for_each(|item| item.map(|item| drop(take(item)))),
     }
 }
 
 /// Sends what is read, until there is no more or nobody takes it.
-fn send<R: BufRead>(reader: &mut Reader<R>, sender: &SyncSender<Vec<Item>>) -> io::Result<()> {
+fn send<R: BufRead>(
+    reader: &mut Reader<R>,
+    sender: &SyncSender<Vec<Item>>,
+    spent: &Receiver<Vec<Arc<Entry>>>,
+) -> io::Result<()> {
     let mut is_end = false;
     while !is_end {
+        spent.try_iter().for_each(drop);
         let (mut part, begin) = (Vec::with_capacity(PART.0), reader.offset());
         while !is_end && part.len() < PART.0 && reader.offset() - begin < PART.1 {
             let item = reader.read()?;
@@ -64,7 +79,7 @@ fn send<R: BufRead>(reader: &mut Reader<R>, sender: &SyncSender<Vec<Item>>) -> i
 mod tests {
     use super::*;
     use crate::id::EntryId;
-    use crate::transcript::{At, Entry, Event, Note, jsonl};
+    use crate::transcript::{At, Event, Note, jsonl};
 
     /// Bytes that cannot be read to their end.
     struct Failing<'a>(&'a [u8]);
@@ -101,13 +116,20 @@ mod tests {
 
             let mut reader = Reader::new(&bytes[..]);
             let mut ahead = Vec::new();
-            read(&mut reader, |item| ahead.push(format!("{item:?}"))).unwrap();
+            read(&mut reader, |item| {
+                ahead.push(format!("{item:?}"));
+                let Item::Entry { entry, .. } = item else {
+                    return Vec::new();
+                };
+                vec![entry]
+            })
+            .unwrap();
             assert!(ahead == items);
             assert_eq!(reader.offset(), bytes.len() as u64);
             assert_eq!(reader.line_open(), !end.is_empty());
         }
         let mut reader = Reader::new(io::BufReader::new(Failing(&bytes)));
-        let failed = read(&mut reader, drop).unwrap_err();
+        let failed = read(&mut reader, |_| Vec::new()).unwrap_err();
         assert_eq!(failed.to_string(), "told to fail");
     }
 }

@@ -177,7 +177,7 @@ impl Fork {
             };
             let id = entry.id;
             if id == EntryId::FIRST {
-                run = Some(self.begun(*entry)?);
+                run = Some(self.begun(Arc::clone(&entry))?);
             } else {
                 kept.take(&entry.event);
                 match lines.last_mut() {
@@ -200,10 +200,10 @@ impl Fork {
     }
 
     /// The run that the parent begins with.
-    fn begun(&self, first: Entry) -> Result<Run, ForkError> {
+    fn begun(&self, first: Arc<Entry>) -> Result<Run, ForkError> {
         let path = self.parent.clone();
         let mut head = Transcript::default();
-        head.append(Arc::new(first));
+        head.append(first);
         if let Some(format) = super::newer(&head) {
             return Err(ForkError::Newer { path, format });
         }

@@ -3,6 +3,7 @@
 //! It never looks at what an entry says; the recorder does.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use crate::id::Digest;
 use crate::record::{RecordError, Storage, ahead};
@@ -146,26 +147,32 @@ fn at(offset: u64, bytes: u64) -> Line {
     Line { offset, bytes }
 }
 
-/// Reads a whole file, entry by entry.
-pub(super) fn scan(bytes: impl BufRead + Send, take: impl FnMut(Entry, Line)) -> io::Result<Found> {
+/// Reads a whole file, entry by entry. What `take` is done with it gives back.
+pub(super) fn scan(
+    bytes: impl BufRead + Send,
+    take: impl FnMut(Arc<Entry>, Line) -> Vec<Arc<Entry>>,
+) -> io::Result<Found> {
     scan_with(Reader::new(bytes), take)
 }
 
 /// Reads the rest of a file, entry by entry.
 pub(super) fn scan_with(
     mut reader: Reader<impl BufRead + Send>,
-    mut take: impl FnMut(Entry, Line),
+    mut take: impl FnMut(Arc<Entry>, Line) -> Vec<Arc<Entry>>,
 ) -> io::Result<Found> {
     let mut damage = Vec::new();
     let mut torn = None;
-    ahead::read(&mut reader, |item| match item {
-        Item::Entry {
-            offset,
-            bytes,
-            entry,
-        } => take(*entry, at(offset, bytes)),
-        Item::Damage(place) => damage.push(place),
-        Item::Torn(remains) => torn = Some(remains),
+    ahead::read(&mut reader, |item| {
+        match item {
+            Item::Entry {
+                offset,
+                bytes,
+                entry,
+            } => return take(entry, at(offset, bytes)),
+            Item::Damage(place) => damage.push(place),
+            Item::Torn(remains) => torn = Some(remains),
+        }
+        Vec::new()
     })?;
     Ok(Found {
         damage,

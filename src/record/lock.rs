@@ -165,6 +165,8 @@ mod tests {
         output.read_line(&mut said).unwrap();
         if said != "locked\n" {
             println!("skipped: there is no program that takes a lock");
+            drop(copy.stdin.take());
+            copy.wait().unwrap();
             return;
         }
         assert!(is_of_the_dead(&file));

@@ -400,10 +400,13 @@ fn read(storage: &dyn Storage) -> io::Result<Read> {
     })
 }
 
-fn taking<'a>(view: &'a mut View, kept: &'a mut Kept) -> impl FnMut(Entry, Line) + 'a {
+fn taking<'a>(
+    view: &'a mut View,
+    kept: &'a mut Kept,
+) -> impl FnMut(Arc<Entry>, Line) -> Vec<Arc<Entry>> + 'a {
     |entry, line| {
         kept.take(&entry.event);
-        view.take_line(Arc::new(entry), line);
+        view.take_back(entry, line)
     }
 }
 

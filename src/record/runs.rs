@@ -99,8 +99,8 @@ impl RunFile {
         let Item::Entry { entry, .. } = Reader::new(line).read().ok()?? else {
             return None;
         };
-        if let Event::Run(run) = entry.event {
-            Some(run)
+        if let Event::Run(run) = &entry.event {
+            Some(run.clone())
         } else {
             None
         }
@@ -267,7 +267,7 @@ fn along(
     let bytes = BufReader::with_capacity(64 << 10, file);
     let found = journal::scan(bytes, |entry, line| {
         look(&view, &entry);
-        view.take_line(Arc::new(entry), line);
+        view.take_back(entry, line)
     });
     let found = found.map_err(|source| FindError::Read {
         path: path.to_owned(),
@@ -313,8 +313,9 @@ pub fn scan(path: &Path) -> Result<Scanned, FindError> {
     let found = journal::scan(bytes, |entry, _| {
         entries += 1;
         if entry.id == EntryId::FIRST {
-            head.append(Arc::new(entry));
+            head.append(Arc::clone(&entry));
         }
+        vec![entry]
     });
     let found = found.map_err(|source| FindError::Read {
         path: path.to_owned(),
@@ -356,7 +357,7 @@ pub fn remove(path: &Path) -> Result<Removed, FindError> {
         let Item::Entry { entry, .. } = Reader::new(line).read().ok()?? else {
             return None;
         };
-        if let Event::Run(run) = entry.event {
+        if let Event::Run(run) = &entry.event {
             Some(run.run)
         } else {
             None

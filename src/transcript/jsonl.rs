@@ -5,6 +5,7 @@
 //! written at once; [`Reader`] reads a file and goes on after damage, which it reports by place.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use serde_jsonlines::{JsonLinesReader, JsonLinesWriter};
 
@@ -103,7 +104,7 @@ pub enum Item {
         /// The bytes of its line, the line end included if there is one.
         bytes: u64,
         /// The entry.
-        entry: Box<Entry>,
+        entry: Arc<Entry>,
     },
     /// Something that is no entry, or not the one expected here.
     Damage(Damage),
@@ -379,7 +380,7 @@ impl<R: BufRead> Reader<R> {
         self.ready.push_back(Item::Entry {
             offset,
             bytes,
-            entry: Box::new(entry),
+            entry: Arc::new(entry),
         });
     }
 

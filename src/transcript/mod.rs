@@ -51,6 +51,8 @@ pub struct Transcript {
     shelf: Option<Arc<Shelved>>,
     /// What was let go and read again since the newest entry was appended.
     fetched: Fetched,
+    /// What was let go, if somebody wants it.
+    spent: Option<Vec<Arc<Entry>>>,
 }
 
 /// An entry: held, or let go.
@@ -184,9 +186,22 @@ impl Transcript {
         if slot.is_some_and(|slot| slot.entry.is_some() && slot.line.bytes > 0)
             && let Some(slot) = self.slots.get_mut(place)
         {
-            slot.entry = None;
+            let entry = slot.entry.take();
             self.held -= 1;
+            if let Some(spent) = &mut self.spent {
+                spent.extend(entry);
+            }
         }
+    }
+
+    /// Keeps what is let go until it is [taken](Self::take_spent), or no longer.
+    pub(crate) fn collect_spent(&mut self, collects: bool) {
+        self.spent = collects.then(Vec::new);
+    }
+
+    /// What was let go, if it was kept: to be dropped where it was made.
+    pub(crate) fn take_spent(&mut self) -> Vec<Arc<Entry>> {
+        self.spent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Holds an entry again that was let go.

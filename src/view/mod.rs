@@ -202,6 +202,16 @@ impl View {
         self.defers = true;
     }
 
+    /// Takes the next entry in, and gives back what was let go, to be dropped where it was made: an
+    /// allocator may have two threads wait for each other when one frees what the other allocates.
+    pub(crate) fn take_back(&mut self, entry: Arc<Entry>, line: Line) -> Vec<Arc<Entry>> {
+        self.transcript.collect_spent(true);
+        self.take_line(entry, line);
+        let spent = self.transcript.take_spent();
+        self.transcript.collect_spent(false);
+        spent
+    }
+
     /// Renders what was put off, and from now on each entry's messages as it comes.
     pub(crate) fn catch_up(&mut self) {
         self.defers = false;

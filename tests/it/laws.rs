@@ -375,7 +375,7 @@ fn with_notes(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
 }
 
 /// Reads a line as part of a file.
-fn read(line: &[u8]) -> Result<Box<Entry>, TestCaseError> {
+fn read(line: &[u8]) -> Result<Arc<Entry>, TestCaseError> {
     let mut read = None;
     for item in Reader::new(line) {
         match item.unwrap() {

@@ -81,7 +81,7 @@ pub(crate) fn go(
 pub(crate) fn entries(storage: &MemoryStorage) -> Vec<Arc<Entry>> {
     let bytes = storage.bytes();
     let items = Reader::new(bytes.as_slice()).map(|item| match item.unwrap() {
-        Item::Entry { entry, .. } => Arc::from(entry),
+        Item::Entry { entry, .. } => entry,
         other => panic!("{other:?}"),
     });
     items.collect()

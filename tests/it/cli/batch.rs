@@ -317,7 +317,7 @@ fn a_setting_of_a_line_is_told_as_one() {
     wrong setting in `set`, model.nam="x": unknown key `nam`, did you mean `name`?
     wrong setting in `set`, limits.rounds=0: at least 1 must stand here
     settings cannot be used: `model.prices` needs both `input` and `output`
-    line 4, column 11: the line ends before its JSON does; a task is one line
+    line 4, column 12: the line ends before its JSON does; a task is one line
     "#);
     assert_eq!(ran.code, 1, "{ran:?}");
 }

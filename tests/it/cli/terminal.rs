@@ -187,5 +187,5 @@ fn the_live_line_fits_a_terminal_that_is_made_narrow() {
     assert_eq!(code, Some(0), "{shown}");
     let last = Regex::new("\r([^\r\x1b]+)\x1b\\[K").unwrap();
     let last = last.captures_iter(&shown).last().unwrap();
-    assert_eq!(&last[1], "0 running · 1 finish", "{shown}");
+    assert_eq!(&last[1], "0 running · 1 finis", "{shown}");
 }

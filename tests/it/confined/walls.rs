@@ -379,7 +379,6 @@ async fn limits_of_others_stay() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "it is not a tool's")]
 /// A linked worktree is worked in as version control means it; nothing else of the repository's
 /// place is seen, and what names programs there stays.
 #[tokio::test]
