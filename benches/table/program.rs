@@ -133,9 +133,11 @@ pub(crate) fn shell() -> Vec<Row> {
     let command = limits::spawned("bash", &["-c", COMMAND], &place.workspace());
     let command_cpu = children_time().saturating_sub(before) / 100;
     let recorded = place.recorded();
+    let sent: usize = asked.iter().map(|asked| asked.bytes).sum();
     let (memory, written) = (
         memory.load(Ordering::SeqCst),
-        written.load(Ordering::SeqCst),
+        // What went to the server went to no disk; what went to the tools' process is counted.
+        written.load(Ordering::SeqCst) - sent as u64,
     );
     let over = found.saturating_sub(command);
     #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
@@ -163,7 +165,7 @@ pub(crate) fn shell() -> Vec<Row> {
             memory <= 32 << 20,
         ),
         Row::new(
-            "bytes written",
+            "bytes written, messages to the tools' process included",
             "1.2 × the transcript",
             format!("the transcript: {}", mib(recorded)),
             format!("{} ({times:.2} ×)", mib(written)),
