@@ -297,6 +297,9 @@ impl Storage for FileStorage {
         &mut self,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
+        if !leads_to(&self.path, &self.file.metadata()?) {
+            return Err(io::Error::other(Stranger::Replaced));
+        }
         let path = index_of(&self.path);
         let part = path.with_extension("index.part");
         // One that was never finished is in nobody's hands: the transcript is locked.

@@ -190,13 +190,16 @@ pub(super) fn keep(
     if length < least || behind < BEHIND.min(least) {
         return Ok(false);
     }
-    covered.extend(storage, length)?;
+    // Taken first: what is written while they are read makes it another.
+    let stamp = storage.stamp()?;
+    let mut next = covered.clone();
+    next.extend(storage, length)?;
     let head = Head {
         layout: LAYOUT,
         generator: GENERATOR.to_owned(),
         length,
-        hash: covered.hash.serialize().to_vec(),
-        stamp: storage.stamp()?,
+        hash: next.hash.serialize().to_vec(),
+        stamp,
         kept: kept.clone(),
     };
     let head = postcard::to_allocvec(&head).map_err(io::Error::other)?;
@@ -215,6 +218,7 @@ pub(super) fn keep(
         })?;
         out.put_digest()
     })?;
+    *covered = next;
     Ok(true)
 }
 

@@ -205,7 +205,7 @@ impl Recorder {
             kept,
             covered,
             found,
-        } = read(&*storage).map_err(|source| {
+        } = read(&*storage, damage).map_err(|source| {
             let location = location.clone();
             RecordError::Read { location, source }
         })?;
@@ -364,9 +364,11 @@ struct Read {
 }
 
 /// Reads every entry; by the index as far as it goes, if there is one that is right and nothing behind
-/// it is in doubt.
-fn read(storage: &dyn Storage) -> io::Result<Read> {
-    if let Some(indexed) = index::take_up(storage) {
+/// it is in doubt. Whoever accepts damage has all of it looked for.
+fn read(storage: &dyn Storage, damage: OnDamage) -> io::Result<Read> {
+    if damage == OnDamage::Refuse
+        && let Some(indexed) = index::take_up(storage)
+    {
         let Indexed {
             mut view,
             mut kept,
@@ -378,7 +380,8 @@ fn read(storage: &dyn Storage) -> io::Result<Read> {
         view.defer();
         let found = journal::scan_with(rest, taking(&mut view, &mut kept))?;
         view.catch_up();
-        if found.damage.is_empty() && found.torn.is_none() {
+        let is_there = view.transcript().lost().is_none();
+        if found.damage.is_empty() && found.torn.is_none() && is_there {
             return Ok(Read {
                 view,
                 kept,

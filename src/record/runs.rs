@@ -371,9 +371,12 @@ pub fn remove(path: &Path) -> Result<Removed, FindError> {
     // Blobs first: what is left of an attempt that failed can be removed by another.
     let blobs = Blobs::beside(path).remove().map_err(failed)?;
     let bytes = storage.length().map_err(failed)?;
-    match fs::remove_file(index_of(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
+    let index = index_of(path);
+    for part in [index.with_extension("index.part"), index] {
+        match fs::remove_file(part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
     }
     fs::remove_file(path).map_err(failed)?;
     Ok(Removed { run, bytes, blobs })

@@ -184,6 +184,11 @@ impl<T: Serialize> Sequence<T> {
 impl<T: DeserializeOwned> Sequence<T> {
     /// Appends a block that was packed. All before it must be full.
     pub(crate) fn push_packed(&mut self, bytes: Box<[u8]>) -> Result<(), NotABlock> {
+        // Counted first, so that bytes that are no block take no memory.
+        let counted = postcard::take_from_bytes::<usize>(&bytes).map_err(|_| NotABlock)?;
+        if counted.0 > BLOCK {
+            return Err(NotABlock);
+        }
         let unpack = |bytes: &[u8]| postcard::from_bytes(bytes).ok();
         // Unpacked once now, so that it is known to be a block, and kept small until it is looked at.
         let items: Vec<T> = unpack(&bytes).ok_or(NotABlock)?;

@@ -112,11 +112,13 @@ fn walk(path: &Path, shown: &Path, depth: usize, places: &mut Vec<Place>) -> Res
     for entry in entries {
         let (path, shown) = (entry.path(), shown.join(entry.file_name()));
         let kind = entry.file_type().map_err(cannot)?;
-        // What was clipped from the results of a run stands beside it.
-        let is_blobs = path.extension().is_some_and(|end| end == "blobs");
-        if kind.is_dir() && depth < DEPTH && !is_blobs {
+        // What was clipped from the results of a run stands beside it, and its index.
+        let is_beside = path
+            .extension()
+            .is_some_and(|end| end == "blobs" || end == "index");
+        if kind.is_dir() && depth < DEPTH && !is_beside {
             walk(&path, &shown, depth + 1, places)?;
-        } else if kind.is_file() {
+        } else if kind.is_file() && !is_beside {
             places.push(Place::found(&path, &shown));
         }
     }

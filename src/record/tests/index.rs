@@ -99,6 +99,11 @@ fn an_index_that_does_not_fit_is_made_anew() {
         assert_eq!(spared(&path), lines.len() as u64);
     }
 
+    // Whoever accepts damage has all of it looked for.
+    let accepted = open(storage(&path), OnDamage::Accept).unwrap();
+    assert_eq!(accepted.indexed(), 0);
+    drop(accepted);
+
     // Bytes that were changed in their place are damage, index or not.
     let mut damaged = lines.clone();
     damaged[lines.len() / 2] ^= 1;
@@ -148,6 +153,16 @@ fn what_was_left_of_writing_an_index_is_in_nobodys_way() {
     assert!(!part.exists());
     drop(recorder);
     assert!(spared(&path) > 0);
+
+    // One that was moved away has none written where it was.
+    let elsewhere = dir.path().join("elsewhere.jsonl");
+    let mut recorder = open(storage(&path), OnDamage::Accept).unwrap();
+    fs::rename(&path, &elsewhere).unwrap();
+    recorder.keep_index().unwrap_err();
+    drop(recorder);
+    fs::rename(&elsewhere, &path).unwrap();
+
+    fs::write(&part, "torn").unwrap();
     runs::remove(&path).unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

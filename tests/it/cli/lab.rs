@@ -18,6 +18,7 @@ fn place() -> Place {
     let session = format!("{EXCERPTS}/claude-code/session.jsonl");
     fs::copy(session, place.path("home/w/runs/deep/session.jsonl")).unwrap();
     fs::write(place.path("home/w/runs/notes.txt"), "no run\n").unwrap();
+    fs::write(place.path("home/w/runs/demo.index"), "beside a run").unwrap();
     let policy = "compaction:\n  micro:\n    keep_recent: 2\n    min_gain_tokens: 1000\n    min_gain_ratio: 0\n";
     fs::write(place.path("home/w/cheap.yaml"), policy).unwrap();
     place
