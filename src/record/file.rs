@@ -4,7 +4,7 @@
 //! longer leads to the file that is open, or someone else changed its length.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
     PermissionsExt as _,
@@ -17,6 +17,7 @@ use rustix::fs::OFlags;
 use crate::id::{Digest, RunId};
 use crate::record::blobs::Blobs;
 use crate::record::directory::{parent, sync_directory};
+use crate::record::index_file;
 use crate::record::lock::{self, LockError};
 use crate::record::shelf::Bytes;
 use crate::record::storage::{Durability, Stamp, Storage};
@@ -283,14 +284,7 @@ impl Storage for FileStorage {
     }
 
     fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
-        let path = index_of(&self.path);
-        match open_plain(&path, OpenOptions::new().read(true)) {
-            Ok(file) => Ok(Some(Box::new(BufReader::with_capacity(64 << 10, file)))),
-            Err(FileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(None)
-            }
-            Err(error) => Err(io::Error::other(error)),
-        }
+        index_file::open(&self.path)
     }
 
     fn write_index(
@@ -300,25 +294,7 @@ impl Storage for FileStorage {
         if !leads_to(&self.path, &self.file.metadata()?) {
             return Err(io::Error::other(Stranger::Replaced));
         }
-        let path = index_of(&self.path);
-        let part = path.with_extension("index.part");
-        // One that was never finished is in nobody's hands: the transcript is locked.
-        match fs::remove_file(&part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&part)?;
-        let mut out = BufWriter::with_capacity(64 << 10, file);
-        let written = write(&mut out).and_then(|()| out.flush());
-        let kept = written.and_then(|()| fs::rename(&part, &path));
-        if kept.is_err() {
-            fs::remove_file(&part).ok();
-        }
-        kept
+        index_file::write(&self.path, write)
     }
 
     fn stamp(&self) -> io::Result<Option<Stamp>> {
@@ -351,11 +327,6 @@ impl Storage for FileStorage {
     fn location(&self) -> String {
         self.path.display().to_string()
     }
-}
-
-/// Where the index of a transcript lies.
-pub(super) fn index_of(transcript: &Path) -> PathBuf {
-    transcript.with_extension("index")
 }
 
 /// The bytes of an open file, read at an offset of their own.

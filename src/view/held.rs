@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::id::{CallId, EntryId};
 use crate::overlay::layers::Reads;
-use crate::transcript::shelf::Shelf;
+use crate::transcript::shelf::{Line, Shelf};
 use crate::transcript::{Entry, Event, Transcript};
 use crate::view::View;
 
@@ -62,6 +62,22 @@ impl View {
         if self.transcript.is_shelved() {
             self.stirred.entries.extend(entries);
         }
+    }
+
+    /// Takes the next entry in, and gives back what was let go, to be dropped where it was made: an
+    /// allocator may have two threads wait for each other when one frees what the other allocates.
+    pub(crate) fn take_back(&mut self, entry: Arc<Entry>, line: Line) -> Vec<Arc<Entry>> {
+        self.transcript.collect_spent(true);
+        self.take_line(entry, line);
+        let spent = self.transcript.take_spent();
+        self.transcript.collect_spent(false);
+        spent
+    }
+
+    /// Renders what was put off, and from now on each entry's messages as it comes.
+    pub(crate) fn catch_up(&mut self) {
+        self.defers = false;
+        self.settle(true);
     }
 
     /// Lets go of what is not needed any more.

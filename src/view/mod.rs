@@ -25,6 +25,7 @@ mod reads;
 mod regret;
 mod request;
 pub(crate) mod saved;
+mod settled;
 mod sizes;
 mod sought;
 mod tally;
@@ -56,7 +57,7 @@ use crate::setup::{Policy, Setup, Wire};
 use crate::transcript::shelf::Line;
 use crate::transcript::turn::Rounds;
 use crate::transcript::{Entry, Event, Note, Transcript, User};
-use crate::wire::{self, Head};
+use crate::wire::Head;
 use bands::Bands;
 use held::Stirred;
 use item::{CallState, Items, Kind};
@@ -196,28 +197,6 @@ impl View {
         self.let_go();
     }
 
-    /// Renders nothing for entries that are only passed by, until [`catch_up`](Self::catch_up): what
-    /// their messages read as is asked of none of them.
-    pub(crate) fn defer(&mut self) {
-        self.defers = true;
-    }
-
-    /// Takes the next entry in, and gives back what was let go, to be dropped where it was made: an
-    /// allocator may have two threads wait for each other when one frees what the other allocates.
-    pub(crate) fn take_back(&mut self, entry: Arc<Entry>, line: Line) -> Vec<Arc<Entry>> {
-        self.transcript.collect_spent(true);
-        self.take_line(entry, line);
-        let spent = self.transcript.take_spent();
-        self.transcript.collect_spent(false);
-        spent
-    }
-
-    /// Renders what was put off, and from now on each entry's messages as it comes.
-    pub(crate) fn catch_up(&mut self) {
-        self.defers = false;
-        self.settle(true);
-    }
-
     fn take_setup(&mut self, id: EntryId, setup: &Setup) {
         let head = Head::of(setup);
         let before = self.setup().map(Head::of);
@@ -349,37 +328,6 @@ impl View {
             .chain(ends.then_some(Part::Understood))
             .collect();
         self.pieces.set_between(place, &parts);
-    }
-
-    /// Renders what will not change any more.
-    fn settle(&mut self, hash: bool) {
-        let mut pieces = std::mem::take(&mut self.pieces);
-        if let Some(model) = self.setup().map(|setup| &setup.wire.models.main) {
-            let rendered = pieces.settle(|piece, out| {
-                let open = match piece.part {
-                    Part::Result(index) => self.is_open(piece.item, index),
-                    Part::User
-                    | Part::Assistant
-                    | Part::Summary(_)
-                    | Part::Carry(_)
-                    | Part::Understood => false,
-                };
-                let message = if open { None } else { self.message(piece) };
-                message
-                    .map(|message| wire::message(out, &message, model))
-                    .is_some()
-            });
-            self.work.rendered += rendered as u64;
-            if hash {
-                self.work.hashed += pieces.hash() as u64;
-            }
-        }
-        self.pieces = pieces;
-    }
-
-    fn is_open(&self, item: usize, call: usize) -> bool {
-        let call = self.items.get(item).and_then(|item| item.calls().get(call));
-        call.is_some_and(|call| call.result.is_none())
     }
 
     /// The entries themselves.

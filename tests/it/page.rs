@@ -378,14 +378,7 @@ fn who_recorded_an_imported_run_is_told() {
             imported: Some(serde_json::from_value(import).unwrap()),
             ..Run::new(RunId(uuid::Uuid::nil()), "/w")
         };
-        let mut data = Data::default();
-        data.take(&Arc::new(Entry {
-            id: EntryId(1),
-            at: golden()[0].at,
-            event: Event::Run(run),
-        }));
-        let mut page = Page::default();
-        page.take(&data.more());
+        let page = begun(run);
         let imported = &page.entries[0]["imported"];
         assert_eq!(page.text(&imported["file"]), "a.jsonl");
         assert_eq!(imported["skipped"], 2);
@@ -399,6 +392,19 @@ fn who_recorded_an_imported_run_is_told() {
     assert_eq!(told(Some(fork)), "claude-code");
 }
 
+/// The page of a run that has just begun.
+fn begun(run: Run) -> Page {
+    let mut data = Data::default();
+    data.take(&Arc::new(Entry {
+        id: EntryId(1),
+        at: golden()[0].at,
+        event: Event::Run(run),
+    }));
+    let mut page = Page::default();
+    page.take(&data.more());
+    page
+}
+
 #[test]
 fn the_batch_of_a_run_is_told() {
     let task = json!({
@@ -408,14 +414,7 @@ fn the_batch_of_a_run_is_told() {
         batch: Some(serde_json::from_value(task).unwrap()),
         ..Run::new(RunId(uuid::Uuid::nil()), "/w")
     };
-    let mut data = Data::default();
-    data.take(&Arc::new(Entry {
-        id: EntryId(1),
-        at: golden()[0].at,
-        event: Event::Run(run),
-    }));
-    let mut page = Page::default();
-    page.take(&data.more());
+    let page = begun(run);
     let batch = &page.entries[0]["batch"];
     assert_eq!(page.text(&batch["file"]), "/w/tasks.jsonl");
     assert_eq!(page.text(&batch["id"]), "map");

@@ -143,20 +143,18 @@ fn a_narrow_terminal_breaks_no_word() {
     insta::assert_snapshot!(row.trim_end(), @"00000001  AGO  15 rounds  finished     demo 1");
 }
 
+/// A batch of one task.
+fn batch(place: &Place, provider: &Provider) -> Command {
+    std::fs::write(place.path("home/w/tasks.jsonl"), r#"{"task":"a"}"#).unwrap();
+    let line = ["batch", "-m", "m", "--base-url", &provider.url];
+    place.command(&[&line[..], &["tasks.jsonl"]].concat())
+}
+
 #[test]
 fn a_batch_has_one_live_line() {
     let place = Place::new();
     let provider = Provider::new([says("Done.")]);
-    std::fs::write(place.path("home/w/tasks.jsonl"), r#"{"task":"a"}"#).unwrap();
-    let line = [
-        "batch",
-        "-m",
-        "m",
-        "--base-url",
-        &provider.url,
-        "tasks.jsonl",
-    ];
-    let (code, shown) = on_terminal(place.command(&line), 100);
+    let (code, shown) = on_terminal(batch(&place, &provider), 100);
     assert_eq!(code, Some(0), "{shown}");
     let expected = Regex::new("\r1 running · 0 finished · [0-9,]+ tokens · [0-9.a-z ]+\x1b\\[K");
     assert!(expected.unwrap().is_match(&shown), "{shown}");
@@ -174,16 +172,7 @@ fn the_live_line_fits_a_terminal_that_is_made_narrow() {
         }
         says("Done.")
     });
-    std::fs::write(place.path("home/w/tasks.jsonl"), r#"{"task":"a"}"#).unwrap();
-    let line = [
-        "batch",
-        "-m",
-        "m",
-        "--base-url",
-        &provider.url,
-        "tasks.jsonl",
-    ];
-    let (code, shown) = on_a_terminal(place.command(&line), 100, &terminal);
+    let (code, shown) = on_a_terminal(batch(&place, &provider), 100, &terminal);
     assert_eq!(code, Some(0), "{shown}");
     let last = Regex::new("\r([^\r\x1b]+)\x1b\\[K").unwrap();
     let last = last.captures_iter(&shown).last().unwrap();
