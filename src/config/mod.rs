@@ -1,9 +1,10 @@
 //! The settings: what every source gives, laid over each other, checked once.
 //!
-//! Begin with [`load`]; [`Layers`] keeps the sources apart and says which of them set a key. The order is: built in, `undertext/config.yaml` of the user's, files named
-//! on the command line, variables such as `UNDERTEXT_MODEL__NAME`, `--set`, flags. Nothing is read
-//! from the workspace, and the environment arrives as an argument. Keys of providers are never
-//! settings: only the name of the variable that holds one is.
+//! Begin with [`load`]; [`Layers`] keeps the sources apart and says which of them set a key. The order
+//! is: built in, `undertext/config.yaml` of the user's, files named on the command line, variables such
+//! as `UNDERTEXT_MODEL__NAME`, `--set`, flags. Nothing is read from the workspace, and the environment
+//! arrives as an argument. Keys of providers are never settings: only the name of the variable that
+//! holds one is.
 
 mod given;
 mod value;

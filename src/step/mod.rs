@@ -3,6 +3,8 @@
 //! [`next`] decides, the agent does. Retries, limits and reminders are decided here, so a run that
 //! is taken up again decides what it would have decided.
 
+mod limits;
+
 use crate::announcement::{self, Announcement};
 use crate::answer::{self, Unfit};
 use crate::compaction::hooks::{self, Question};
@@ -13,6 +15,8 @@ use crate::overlay::Origin;
 use crate::transcript::{At, Check, Event, FaultClass, Purpose, Reason};
 use crate::view::{Asked, View};
 use crate::words;
+
+pub use limits::time_up;
 
 /// The first wait before a request is asked again, in milliseconds; each later one is twice as
 /// long.
@@ -76,7 +80,7 @@ pub fn next(view: &View, now: At) -> Step {
     if let Some(step) = asked.and_then(|asked| pending(view, asked, now)) {
         // An attempt that failed may have used something as well.
         let asks = matches!(step, Step::Ask(_));
-        return match spent(view, now).filter(|_| asks) {
+        return match limits::spent(view, now).filter(|_| asks) {
             Some(reason) => Step::Stop(reason),
             None => step,
         };
@@ -94,7 +98,7 @@ pub fn next(view: &View, now: At) -> Step {
         Some(Judged::Repair(purpose)) => repair = Some(purpose),
         None => {}
     }
-    if let Some(reason) = limit(view, now) {
+    if let Some(reason) = limits::reached(view, now) {
         return Step::Stop(reason);
     }
     if let Some(step) = compacted(view, now) {
@@ -112,7 +116,7 @@ pub fn next(view: &View, now: At) -> Step {
     }
     tell.extend(refused_call(view));
     tell.extend(compaction::failure(view));
-    tell.extend(warnings(view, now));
+    tell.extend(limits::warnings(view, now));
     if tell.is_empty() && !view.awaits_model() {
         tell.push(words::GO_ON.to_owned());
     }
@@ -332,87 +336,6 @@ fn nudge(what: Announcement, times: u32, most: u32) -> Option<&'static str> {
     (times <= most).then_some(text)
 }
 
-/// When the time of the run is up, if that is limited.
-pub fn time_up(view: &View) -> Option<At> {
-    let limit = view.policy()?.limits.wall_time_ms?;
-    Some(view.ledger().begun?.plus_ms(limit))
-}
-
-/// The limit that is reached, if any. Limits count from the newest end.
-fn limit(view: &View, now: At) -> Option<Reason> {
-    let reached = |used: Used| used.limit.is_some_and(|limit| used.now >= limit);
-    used(view, now)
-        .into_iter()
-        .find(|used| reached(*used))
-        .map(|used| used.reason)
-}
-
-/// The limit of tokens or cost, if it is reached.
-fn spent(view: &View, now: At) -> Option<Reason> {
-    limit(view, now).filter(|reason| matches!(reason, Reason::Tokens | Reason::Cost))
-}
-
-/// What was used of one limit.
-#[derive(Clone, Copy, Debug)]
-struct Used {
-    reason: Reason,
-    text: fn(u64, u64) -> String,
-    now: u64,
-    before: u64,
-    limit: Option<u64>,
-}
-
-fn used(view: &View, now: At) -> Vec<Used> {
-    let Some(policy) = view.policy() else {
-        return Vec::new();
-    };
-    let limits = &policy.limits;
-    let ledger = view.ledger();
-    let (since, before) = (ledger.since_end, ledger.before_round);
-    let time = ledger.begun.map_or(0, |begun| now.ms_since(begun));
-    let asked = ledger.round_asked.zip(ledger.begun);
-    let time_before = asked.map_or(0, |((_, at), begun)| at.ms_since(begun));
-    let use_of = |reason, text, now, before, limit| Used {
-        reason,
-        text,
-        now,
-        before,
-        limit,
-    };
-    let rounds = |used, limit| words::count_of(used, limit, "rounds");
-    let tokens = |used, limit| words::count_of(used, limit, "tokens");
-    vec![
-        use_of(
-            Reason::Rounds,
-            rounds,
-            since.rounds,
-            before.rounds,
-            limits.rounds.map(u64::from),
-        ),
-        use_of(
-            Reason::Tokens,
-            tokens,
-            since.input.saturating_add(since.output),
-            before.input.saturating_add(before.output),
-            limits.tokens,
-        ),
-        use_of(
-            Reason::Cost,
-            words::money_of,
-            since.cost_usd_micro.unwrap_or(0),
-            before.cost_usd_micro.unwrap_or(0),
-            limits.cost_usd_micro,
-        ),
-        use_of(
-            Reason::WallTime,
-            words::time_of,
-            time,
-            time_before,
-            limits.wall_time_ms,
-        ),
-    ]
-}
-
 /// What compaction does before the next request.
 fn compacted(view: &View, now: At) -> Option<Step> {
     let plan = compaction::plan(view, now);
@@ -448,31 +371,6 @@ fn oversize(view: &View) -> bool {
     };
     let known = setup.wire.models.main.window.is_some() && setup.policy.compaction.enabled;
     known && (view.estimate().tokens > sizes.fits || sizes.fixed > sizes.trigger / 2)
-}
-
-/// What the model is warned of before the next round, once.
-fn warnings(view: &View, now: At) -> Vec<String> {
-    let ledger = view.ledger();
-    let response = view.rounds().last().and_then(|round| round.response);
-    let (Some(response), Some(policy)) = (response, view.policy()) else {
-        return Vec::new();
-    };
-    if ledger.told.is_some_and(|told| told > response) {
-        return Vec::new();
-    }
-    let warn = policy.limits.failing_calls_warn;
-    let streak = ledger
-        .failing
-        .as_ref()
-        .filter(|streak| streak.times == warn);
-    let failing = streak.map(|streak| words::failing_call(&streak.name, streak.times));
-    let near = |used: &Used| {
-        let warn = used.limit.map(|limit| limit.saturating_mul(4) / 5);
-        warn.is_some_and(|warn| warn > 0 && used.before < warn && warn <= used.now)
-    };
-    let near = used(view, now).into_iter().filter(near);
-    let near = near.map(|used| words::limit_near(&(used.text)(used.now, used.limit.unwrap_or(0))));
-    failing.into_iter().chain(near).collect()
 }
 
 /// What the step looks at when an attempt at a request failed.
