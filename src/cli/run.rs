@@ -13,7 +13,7 @@ use undertext::agent::{Agent, ByHandError, Progress, Task};
 use undertext::compaction::by_hand::{self, Order};
 use undertext::config;
 use undertext::hands::{self, Workspace, WorkspaceError};
-use undertext::id::RunId;
+use undertext::id::{EntryId, RunId};
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
@@ -89,10 +89,13 @@ async fn go(
                     before.display()
                 ));
             }
-            let first = opening_notes(recorder.view());
+            let first = told_from(recorder.view());
             (recorder, first)
         }
-        None => (create(&start, first(args, run, &workspace))?, 0),
+        None => (
+            create(&start, first(args, run, &workspace))?,
+            EntryId::FIRST,
+        ),
     };
     recorder.keep_out(start.known.clone());
     if let Some(lock) = &mut lock {
@@ -113,7 +116,7 @@ async fn go(
         transcript: location,
     });
     begins.map_err(unread)?;
-    for entry in recorder.view().transcript().entries().iter().skip(first) {
+    for entry in recorder.view().transcript().from(first) {
         report.entry(entry)?;
     }
 
@@ -255,16 +258,15 @@ pub(super) fn began_in(view: &View) -> PathBuf {
     }
 }
 
-/// Where the notes begin that were recorded when the run was taken up.
-fn opening_notes(view: &View) -> usize {
+/// From which entry on a run that was taken up is told: the notes that were recorded when it was. Of what
+/// stands before them at most one entry is read.
+fn told_from(view: &View) -> EntryId {
     let is_opening =
         |event: &Event| matches!(event, Event::Note(Note::Torn(_) | Note::Damage { .. }));
-    let entries = view.transcript().entries();
-    let notes = entries
-        .iter()
-        .rev()
-        .take_while(|entry| is_opening(&entry.event));
-    entries.len() - notes.count()
+    let entries = view.transcript().entries().iter().rev();
+    let notes = entries.take_while(|entry| is_opening(&entry.event));
+    let first = notes.last().map(|entry| entry.id);
+    first.unwrap_or_else(|| view.transcript().next_id())
 }
 
 /// The first entry of a run.
@@ -470,4 +472,41 @@ fn rest(
         report.take(&progress)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use undertext::record::{Durability, FileStorage};
+
+    use super::*;
+
+    #[test]
+    fn what_was_told_before_is_not_read_to_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run.jsonl");
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/transcripts/demo.jsonl");
+        std::fs::copy(golden, &path).unwrap();
+        let open = || {
+            let storage = FileStorage::open(&path, Durability::None).unwrap();
+            Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse).unwrap()
+        };
+        let told = |recorder: &Recorder| {
+            let transcript = recorder.view().transcript();
+            assert!(transcript.held() < transcript.entries().len());
+            let before = transcript.fetched();
+            let told = transcript.from(told_from(recorder.view())).to_vec();
+            assert_eq!(transcript.fetched(), before);
+            told
+        };
+        assert!(told(&open()).is_empty());
+        // What stands behind the last line end is noted when it is taken up.
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(b"{\"id\":");
+        std::fs::write(&path, &bytes).unwrap();
+        let told = told(&open());
+        assert!(
+            matches!(&told[..], [note] if matches!(note.event, Event::Note(Note::Torn(_)))),
+            "{told:?}"
+        );
+    }
 }
