@@ -78,13 +78,17 @@ impl Shelved {
 
 /// Entries that were read again, by their places. Looking something up may add it, and nothing is taken
 /// out.
+///
+/// Only the ways to what was looked up are made: that must cost little, since an entry that is appended
+/// begins this anew.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fetched(Arc<OnceLock<Box<[Block]>>>);
+pub(super) struct Fetched(Arc<Cells<Cells<Cells<Arc<Entry>>>>>);
 
-type Block = OnceLock<Box<[OnceLock<Arc<Entry>>]>>;
+/// Cells that are made when one of them is needed first.
+type Cells<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// The number of places in a block.
-const BLOCK: usize = 256;
+/// The number of cells in each of the two lower levels.
+const CELLS: usize = 64;
 
 impl Fetched {
     /// The entry at a place below `count`, read now if it was not before.
@@ -94,9 +98,15 @@ impl Fetched {
         count: usize,
         read: impl FnOnce() -> Option<Arc<Entry>>,
     ) -> Option<&Arc<Entry>> {
-        let blocks = self.0.get_or_init(|| empty(count.div_ceil(BLOCK)));
-        let block = blocks.get(place / BLOCK)?;
-        let cell = block.get_or_init(|| empty(BLOCK)).get(place % BLOCK)?;
+        let (block, cell) = (place / CELLS, place % CELLS);
+        let blocks = self
+            .0
+            .get_or_init(|| empty(count.div_ceil(CELLS * CELLS)))
+            .get(block / CELLS)?;
+        let blocks = blocks.get_or_init(OnceLock::new);
+        let cells = blocks.get_or_init(|| empty(CELLS)).get(block % CELLS)?;
+        let cells = cells.get_or_init(OnceLock::new);
+        let cell = cells.get_or_init(|| empty(CELLS)).get(cell)?;
         if let Some(entry) = cell.get() {
             return Some(entry);
         }
