@@ -9,25 +9,20 @@ use undertext::setup::OutputSchema;
 
 use crate::cli::Process;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::outputs::OutputArgs;
 
 /// How much of a file is read at most, in bytes: more is no schema.
 const FILE_MAX: u64 = 1 << 20;
 
-/// The schema in the file that was named, if one was; what is wrong with it names file and place.
-pub(crate) fn named(args: &OutputArgs, process: &Process) -> Result<Option<OutputSchema>, Failure> {
-    let Some(path) = &args.output_schema else {
-        return Ok(None);
-    };
+/// The schema in the file that was named there; what is wrong with it names that, file and place.
+pub(crate) fn named(there: &str, path: &Path, process: &Process) -> Result<OutputSchema, Failure> {
     let unusable = |error: anyhow::Error| {
         let shown = path.display();
-        let error = error.context(format!("--output-schema {shown} cannot be used"));
+        let error = error.context(format!("{there} {shown} cannot be used"));
         Failure::new(Exit::Usage, error)
     };
     let text = read(&process.here(path)).map_err(|error| unusable(error.into()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let schema = answer::schema(&name, &text).map_err(|error| unusable(error.into()))?;
-    Ok(Some(schema))
+    answer::schema(&name, &text).map_err(|error| unusable(error.into()))
 }
 
 fn read(path: &Path) -> std::io::Result<String> {

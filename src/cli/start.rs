@@ -56,7 +56,9 @@ impl Start {
         let environment = &process.environment;
         let mut settings = config::load(&args.settings.sources(environment, args.flags()))?;
         settings.policy.check.clone_from(&args.check);
-        settings.policy.output = answer_form::named(&args.outputs, process)?;
+        let schema = args.outputs.output_schema.as_deref();
+        let schema = schema.map(|path| answer_form::named("--output-schema", path, process));
+        settings.policy.output = schema.transpose()?;
         let taken_up = args.resume.is_some() || args.continue_last;
         let Given {
             task,

@@ -31,7 +31,7 @@ const MAGIC: &[u8; 16] = b"undertext index\n";
 
 /// The form of what follows. One more with every change of what a view folds or how it is kept: an
 /// index of another form is made anew.
-pub(super) const LAYOUT: u32 = 1;
+pub(super) const LAYOUT: u32 = 2;
 
 /// So much of a transcript may be behind what its index covers before it is worth another.
 const BEHIND: u64 = 1 << 20;

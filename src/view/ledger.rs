@@ -211,6 +211,8 @@ impl Ledger {
             Event::End(end) => {
                 self.ended = Some(end.reason);
                 self.last_end = Some(entry.id);
+                // How long it took is known when it ends.
+                self.whole.ms = self.whole.ms.saturating_add(end.totals.ms);
                 self.since_end = Totals::default();
                 self.before_round = Totals::default();
                 self.begun = None;

@@ -6,8 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use undertext::id::{EntryId, RunId};
 use undertext::record::runs;
-use undertext::transcript::{BatchTask, Event, Reason, jsonl};
+use undertext::transcript::{BatchTask, Entry, Event, Reason, jsonl};
 use undertext::view::View;
 
 use crate::cli::batch::tasks::Key;
@@ -41,6 +42,8 @@ impl Which {
 /// A run of the batch that was begun before.
 #[derive(Clone, Debug)]
 pub(super) struct Begun {
+    /// The run.
+    pub(super) run: RunId,
     /// Its transcript.
     pub(super) path: PathBuf,
     /// Where it works.
@@ -62,6 +65,7 @@ pub(super) fn begun(dir: &Path, which: &Which) -> Result<HashMap<Key, Begun>, Fa
         };
         // The newest counts, which comes first.
         begun.entry(key).or_insert(Begun {
+            run: run.run,
             path: file.path,
             workspace: PathBuf::from(run.workspace),
         });
@@ -69,31 +73,32 @@ pub(super) fn begun(dir: &Path, which: &Which) -> Result<HashMap<Key, Begun>, Fa
     Ok(begun)
 }
 
-/// Why a run ended, as its transcript says; `None` if it did not, or goes on.
-pub(super) fn ended(path: &Path) -> Result<Option<Reason>, Failure> {
-    match last(path) {
-        Some(Event::End(end)) => Ok(Some(end.reason)),
-        // A person may have changed how it reads since.
-        Some(_) | None => Ok(of_view(&runs::read(path)?.view)),
+/// Why a run ended, as its transcript says, and the entry that says so; `None` if it did not, or goes on.
+pub(super) fn ended(path: &Path) -> Result<Option<(Reason, EntryId)>, Failure> {
+    let last = last(path);
+    if let Some(Event::End(end)) = last.as_ref().map(|entry| &entry.event) {
+        return Ok(last.as_ref().map(|entry| (end.reason, entry.id)));
     }
+    // A person may have changed how it reads since.
+    Ok(of_view(&runs::fold_along(path, |_, _| {})?.view))
 }
 
 /// The same as a view says.
-pub(super) fn of_view(view: &View) -> Option<Reason> {
+pub(super) fn of_view(view: &View) -> Option<(Reason, EntryId)> {
     let ledger = view.ledger();
-    ledger.ended.filter(|_| ledger.begun.is_none())
+    let ended = ledger.ended.filter(|_| ledger.begun.is_none());
+    ended.zip(ledger.last_end)
 }
 
 /// The last entry, if it is short; nothing else is read.
-fn last(path: &Path) -> Option<Event> {
+fn last(path: &Path) -> Option<Entry> {
     let file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     let from = length.saturating_sub(TAIL);
     let mut tail = vec![0; usize::try_from(length - from).ok()?];
     file.read_exact_at(&mut tail, from).ok()?;
     let line = tail.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n');
-    let entry = jsonl::decode(line.into_iter().next()?).ok()?;
-    Some(entry.event)
+    jsonl::decode(line.into_iter().next()?).ok()
 }
 
 /// Whether a run that ended so was stopped by something that has nothing to do with its task, so that

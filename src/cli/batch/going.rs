@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,8 +21,8 @@ use undertext::record::{Clock, Stopwatch};
 use undertext::transcript::Reason;
 
 use crate::cli::batch::BatchArgs;
-use crate::cli::batch::before::{self, Which};
-use crate::cli::batch::job::{self, Job, Jobs};
+use crate::cli::batch::before::{self, Begun, Which};
+use crate::cli::batch::job::{self, Job, Jobs, NO_MODEL};
 use crate::cli::batch::outcome::{Outcome, Results};
 use crate::cli::batch::spent::Spent;
 use crate::cli::batch::tasks::{self, Key, Line, Tasks};
@@ -49,12 +49,16 @@ struct Going<'a> {
     is_read: bool,
     /// Lines whose workspace was in use when they were read.
     waiting: VecDeque<Job>,
+    /// No workspace has become free since all of them were looked at.
+    is_looked_through: bool,
     /// The workspaces that are in use.
     busy: Vec<PathBuf>,
     common: Arc<Common>,
     batch: Batch<Worked>,
     /// Why no more lines are begun.
     stopped: Option<Exit>,
+    /// A run was ended that the same command goes on with.
+    is_left: bool,
     results: Results,
     tally: Tally,
     since: Stopwatch,
@@ -106,12 +110,11 @@ pub(super) async fn go(
             which,
             directory: path.parent().map(PathBuf::from).unwrap_or_default(),
             has_model: settings.model.name.is_some(),
-            has_server: settings.model.name.as_deref() == Some(offline::NAME)
-                || settings.endpoint(&process.environment).is_ok(),
         },
         tasks: Tasks::new(from),
         is_read: false,
         waiting: VecDeque::new(),
+        is_looked_through: true,
         busy: Vec::new(),
         common: Arc::new(Common {
             process: process.copy(),
@@ -121,17 +124,47 @@ pub(super) async fn go(
         }),
         batch: Batch::new(args.jobs, CancellationToken::new()),
         stopped: None,
+        is_left: false,
         results,
         tally: Tally::default(),
         since: Clock::System.stopwatch(),
         remarks: Vec::new(),
         term,
     };
+    if settings.model.name.as_deref() != Some(offline::NAME) {
+        let server = settings.endpoint(&process.environment).err();
+        going.check_named(server.map(Failure::from), &path)?;
+    }
     going.all(&mut told).await?;
     going.tell_all()
 }
 
 impl Going<'_> {
+    /// Refuses tasks of which none can be worked on, since nobody names a model, or a server: what is wrong
+    /// with one of them is wrong with all.
+    fn check_named(&self, server: Option<Failure>, file: &Path) -> Result<(), Failure> {
+        let Jobs {
+            has_model, begun, ..
+        } = &self.jobs;
+        let has_server = server.is_none();
+        let no_model = || Failure::usage(NO_MODEL);
+        let Some(failure) = (!has_model).then(no_model).or(server) else {
+            return Ok(());
+        };
+        let mut tasks = Tasks::new(tasks::open(file)?);
+        let mut is_any = false;
+        while let Ok(Some(line)) = tasks.next() {
+            let Ok(task) = line.task else { continue };
+            is_any = true;
+            let works = begun.contains_key(&line.key)
+                || (*has_model || task.names_model()) && (has_server || task.may_name_server());
+            if works {
+                return Ok(());
+            }
+        }
+        if is_any { Err(failure) } else { Ok(()) }
+    }
+
     /// Works on all lines.
     async fn all(&mut self, told: &mut UnboundedReceiver<Begins>) -> Result<(), Failure> {
         let mut signals = stop::watch(AT_ONCE.to_owned())?;
@@ -190,16 +223,19 @@ impl Going<'_> {
         if self.stopped.is_some() || self.batch.is_full() {
             return Ok(false);
         }
-        let free = self.waiting.iter().position(|job| self.is_free(job));
-        if let Some(job) = free.and_then(|at| self.waiting.remove(at)) {
-            self.begin(job).await;
-            return Ok(true);
+        if !self.is_looked_through {
+            let free = self.waiting.iter().position(|job| self.is_free(job));
+            if let Some(job) = free.and_then(|at| self.waiting.remove(at)) {
+                self.begin(job).await;
+                return Ok(true);
+            }
+            self.is_looked_through = true;
         }
         if self.is_read || self.waiting.len() >= AHEAD {
             return Ok(false);
         }
         match self.tasks.next() {
-            Ok(Some(line)) => self.take(line)?,
+            Ok(Some(line)) => self.take(line).await?,
             Ok(None) => self.is_read = true,
             // What was read goes on; the rest is for the next time.
             Err(error) => {
@@ -229,27 +265,19 @@ impl Going<'_> {
     }
 
     /// Takes a line that was read: it is wrong, done, or work.
-    fn take(&mut self, line: Line) -> Result<(), Failure> {
-        let (number, key) = (line.number, line.key);
-        let task = match line.task {
-            Ok(task) => task,
-            Err(wrong) => {
-                let outcome = Outcome::failed(number, None, &Failure::usage(wrong));
-                self.tell_wrong(&outcome);
-                return Ok(self.results.write_once(&outcome, self.term)?);
-            }
+    async fn take(&mut self, line: Line) -> Result<(), Failure> {
+        let (number, key, id) = (line.number, line.key, line.id);
+        let job = match line.task.map_err(Failure::usage) {
+            Ok(task) => match self.is_done(number, key, id.as_deref()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.jobs.job(number, key, *task),
+                Err(failure) => Err(failure),
+            },
+            Err(wrong) => Err(wrong),
         };
-        let id = task.id.clone();
-        let is_done = self.is_done(number, key, id.as_deref());
-        let job = is_done.and_then(|is_done| {
-            let job = (!is_done).then(|| self.jobs.job(number, key, *task));
-            job.transpose()
-        });
         match job {
-            Ok(None) => {}
-            Ok(Some(job)) => self.waiting.push_back(job),
-            // What is wrong with the first is most often wrong with all: nobody named a model, or a key.
-            Err(failure) if self.is_first(&failure) => return Err(failure),
+            Ok(job) if self.is_free(&job) => self.begin(job).await,
+            Ok(job) => self.waiting.push_back(job),
             Err(failure) => {
                 let outcome = Outcome::failed(number, id, &failure);
                 self.tell_wrong(&outcome);
@@ -259,21 +287,12 @@ impl Going<'_> {
         Ok(())
     }
 
-    /// Whether a failure is that of the first task, and would be one of others that say as little.
-    fn is_first(&self, failure: &Failure) -> bool {
-        let Tally { wrong, before, .. } = self.tally;
-        let is_first = wrong + before == 0 && self.batch.open() == 0 && self.waiting.is_empty();
-        let says_little = !self.jobs.has_model || !self.jobs.has_server;
-        is_first && failure.exit == Exit::Usage && says_little
-    }
-
     /// Whether a line was done before. Its result is written again if it is wanted.
-    fn is_done(&mut self, number: u64, key: Key, id: Option<&str>) -> Result<bool, Failure> {
-        let Some(begun) = self.jobs.begun.get(&key) else {
+    async fn is_done(&mut self, number: u64, key: Key, id: Option<&str>) -> Result<bool, Failure> {
+        let Some(Begun { run, path, .. }) = self.jobs.begun.get(&key).cloned() else {
             return Ok(false);
         };
-        let path = begun.path.clone();
-        let Some(reason) = before::ended(&path)? else {
+        let Some((reason, end)) = before::ended(&path)? else {
             return Ok(false);
         };
         let finished = reason == Reason::Finished;
@@ -282,16 +301,19 @@ impl Going<'_> {
         }
         self.tally.before += 1;
         self.tally.unfinished_before += u64::from(!finished);
-        let again = self.jobs.args.all;
-        if again || self.results.are_kept() {
-            let view = runs::read(&path)?.view;
-            let path = path.display().to_string();
-            let outcome = Outcome::of(number, id.map(str::to_owned), path, &view);
-            if again && !self.results.are_kept() {
-                self.results.write(&outcome, self.term)?;
-            } else {
-                self.results.write_once(&outcome, self.term)?;
-            }
+        if match &self.results {
+            Results::Standard => self.jobs.args.all,
+            Results::Kept(..) => self.results.lack(run, end),
+        } {
+            let id = id.map(str::to_owned);
+            // A long one is folded for a while, in which others go on.
+            let outcome = tokio::task::spawn_blocking(move || {
+                let view = runs::fold_along(&path, |_, _| {})?.view;
+                let path = path.display().to_string();
+                Ok::<_, Failure>(Outcome::of(number, id, path, &view))
+            });
+            let outcome = outcome.await.map_err(lost)??;
+            self.results.write_once(&outcome, self.term)?;
         }
         Ok(true)
     }
@@ -313,13 +335,12 @@ impl Going<'_> {
 
     /// Takes what became of a line.
     fn ended(&mut self, ended: Result<Worked, JoinError>) -> Result<(), Failure> {
-        let Worked { outcome, workspace } = ended.map_err(|error| {
-            let error = anyhow::Error::new(error).context("a run came to no end of its own");
-            Failure::new(Exit::Unfinished, error)
-        })?;
+        let Worked { outcome, workspace } = ended.map_err(lost)?;
         if let Some(at) = self.busy.iter().position(|busy| *busy == workspace) {
             self.busy.swap_remove(at);
         }
+        self.is_looked_through = self.waiting.is_empty();
+        self.is_left |= outcome.reason.is_some_and(before::was_stopped);
         match outcome.reason {
             _ if outcome.error.is_some() => self.tell_wrong(&outcome),
             Some(Reason::Finished) => self.tally.finished += 1,
@@ -413,7 +434,10 @@ impl Going<'_> {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         self.say(Look::Faint, &format!("batch: {}", parts.join(", ")));
         if let Some(exit) = self.stopped {
-            self.say(Look::Plain, "the same command goes on where it stopped");
+            let is_left = self.is_left || !self.is_read || !self.waiting.is_empty();
+            if is_left || self.batch.open() > 0 {
+                self.say(Look::Plain, "the same command goes on where it stopped");
+            }
             return Ok(exit);
         }
         if unfinished_before > 0 {
@@ -434,6 +458,12 @@ impl Going<'_> {
             self.term.say(&[(look, text)]).ok();
         }
     }
+}
+
+/// What is said of work that panicked.
+fn lost(error: JoinError) -> Failure {
+    let error = anyhow::Error::new(error).context("a run came to no end of its own");
+    Failure::new(Exit::Unfinished, error)
 }
 
 /// `3 failed`, if there are any.

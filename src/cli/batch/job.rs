@@ -16,11 +16,10 @@ use crate::cli::batch::tasks::{Key, TaskLine};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::logs::LogArgs;
 use crate::cli::model_args::ModelArgs;
-use crate::cli::outputs::OutputArgs;
 use crate::cli::start::{self, Start};
 use crate::cli::task::TaskArgs;
 use crate::cli::toolbox::ToolArgs;
-use crate::cli::{Process, RunArgs, SettingArgs};
+use crate::cli::{Process, RunArgs, SettingArgs, answer_form};
 
 /// A line that a run can begin to work on, or to go on with.
 #[derive(Debug)]
@@ -55,22 +54,29 @@ pub(super) struct Jobs<'a> {
     pub(super) begun: HashMap<Key, Begun>,
     /// Whether flags or settings name a model.
     pub(super) has_model: bool,
-    /// Whether they name a server, or leave the usual one and there is a key for it.
-    pub(super) has_server: bool,
 }
+
+/// What is said where nobody names a model.
+pub(super) const NO_MODEL: &str =
+    "no model named; give -m MODEL for all lines, or `model` on the line";
 
 impl Jobs<'_> {
     /// The job of a line.
     pub(super) fn job(&self, number: u64, key: Key, task: TaskLine) -> Result<Job, Failure> {
         let begun = self.begun.get(&key);
-        let names_model = task.model.is_some() || task.set.contains_key("model.name");
-        if !names_model && !self.has_model && begun.is_none() {
-            return Err(Failure::usage(
-                "no model named; give -m MODEL for all lines, or `model` on the line",
-            ));
+        if !task.names_model() && !self.has_model && begun.is_none() {
+            return Err(Failure::usage(NO_MODEL));
         }
         let id = task.id.clone();
-        let schema = schema(task.schema.as_ref(), id.as_deref())?;
+        let schema = match &task.schema {
+            None => None,
+            Some(Value::String(path)) => Some(answer_form::named(
+                "`schema`",
+                &self.directory.join(path),
+                self.process,
+            )?),
+            Some(schema) => Some(in_line(schema, id.as_deref())?),
+        };
         let mut args = self.as_run(task);
         args.resume = begun.map(|begun| begun.path.to_string_lossy().into_owned());
         let mut start = Start::new(&args, self.process, &mut io::empty())
@@ -115,10 +121,6 @@ impl Jobs<'_> {
             args, directory, ..
         } = self;
         let there = |path: PathBuf| directory.join(path);
-        let schema = match task.schema {
-            Some(Value::String(path)) => Some(there(PathBuf::from(path))),
-            Some(_) | None => None,
-        };
         let model = task.model.or_else(|| args.asked.model.clone());
         let chooses = !task.tools.is_empty() || !task.no_tools.is_empty();
         let choice = ToolArgs {
@@ -153,10 +155,6 @@ impl Jobs<'_> {
             max_tokens: task.max_tokens,
             max_cost: task.max_cost,
             max_time: task.max_time,
-            outputs: OutputArgs {
-                output_schema: schema,
-                ..OutputArgs::default()
-            },
             logs: LogArgs {
                 log_file: args.logs.log_file.clone(),
                 ..LogArgs::default()
@@ -171,16 +169,12 @@ impl Jobs<'_> {
 }
 
 /// The schema that stands on a line itself.
-fn schema(value: Option<&Value>, id: Option<&str>) -> Result<Option<OutputSchema>, Failure> {
-    match value {
-        None | Some(Value::String(_)) => Ok(None),
-        Some(schema) => answer::schema(id.unwrap_or_default(), &schema.to_string())
-            .map(Some)
-            .map_err(|error| {
-                let error = anyhow::Error::new(error).context("`schema` cannot be used");
-                Failure::new(Exit::Usage, error)
-            }),
-    }
+fn in_line(schema: &Value, id: Option<&str>) -> Result<OutputSchema, Failure> {
+    let schema = answer::schema(id.unwrap_or_default(), &schema.to_string());
+    schema.map_err(|error| {
+        let error = anyhow::Error::new(error).context("`schema` cannot be used");
+        Failure::new(Exit::Usage, error)
+    })
 }
 
 /// Whether work in one of these directories may be in the way of work in the other.

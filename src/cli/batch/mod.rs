@@ -35,6 +35,8 @@ const MOST_JOBS: usize = 10_000;
 /// `batch`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
+#[command(mut_arg("verbose", |arg| arg.help(VERBOSE)))]
+#[command(mut_arg("quiet", |arg| arg.help(QUIET)))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are switches of a command line, each its own"
@@ -122,25 +124,33 @@ pub(crate) struct BatchArgs {
     pub(crate) settings: SettingArgs,
 }
 
+const VERBOSE: &str = "\
+Tell when each run begins and ends, on standard error; -vv adds the log of the program";
+
+const QUIET: &str = "Say nothing but results and what is wrong with lines";
+
 const HELP: &str = "\
 A line of TASKS.jsonl says at least what to do:
   {\"task\": \"make the failing test pass\", \"workspace\": \"shop\"}
   {\"id\": \"map\", \"task\": \"explain src/main.rs\", \"max_cost\": 0.5}
-It may also have task_file, attach, model, check, schema, tools, no_tools,
-append_instructions, set (an object of settings), and max_rounds, max_tokens,
-max_cost and max_time, the limits of its own run. Paths count from the
-directory of TASKS.jsonl. What a line leaves out is as the flags and your
-settings say.
+It may also have task_file, model, check, append_instructions; schema (a path,
+or the schema itself); attach, tools and no_tools (lists); set (an object of
+settings); and max_rounds, max_tokens, max_cost and max_time, the limits of its
+own run. No two lines have the same id. Paths count from the directory of
+TASKS.jsonl. What a line leaves out is as the flags and your settings say.
 
 Each line has a run with a transcript of its own; `undertext list` shows it
 under the line's id. Its result is one JSON object: line, id, run, transcript,
-reason, exit, text and totals, or error. Results come in the order in which
-runs end. A wrong line has an error as its result, and the others go on. With
--v each run is told when it begins and when it ends.
+reason, end (the entry that says so), exit, text and totals, or error. Results
+come in the order in which runs end. A wrong line has an error as its result,
+and the others go on.
 
 The same command goes on where it stopped: lines that are done are not done
 again, and runs that were interrupted, or whose provider failed, are gone on
-with. Lines are known by what they say, so others may be added before them.
+with. Lines are known by what they say: others may be added before them, and a
+line that was changed is a new task. Limits of all runs together count from the
+beginning of the command, and are seen behind an answer, so that a little more
+may be used; runs that they end are `interrupted`.
 
 Examples:
   undertext batch -m gpt-5 tasks.jsonl > results.jsonl

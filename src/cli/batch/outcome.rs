@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use undertext::id::{Digest, RunId};
+use serde::{Deserialize, Serialize};
+use undertext::id::{Digest, EntryId, RunId};
 use undertext::transcript::{Event, Reason, Totals};
 use undertext::view::View;
 
@@ -37,6 +37,9 @@ pub(crate) struct Outcome {
     /// Why the run ended; absent if it could not work at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<Reason>,
+    /// The entry that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<EntryId>,
     /// The exit code with which `run` would have ended.
     pub(super) exit: u8,
     /// The model's last text, if it finished; else what ended the run.
@@ -59,6 +62,7 @@ impl Outcome {
             run: None,
             transcript: None,
             reason: None,
+            end: None,
             exit: failure.exit as u8,
             text: None,
             totals: None,
@@ -68,26 +72,27 @@ impl Outcome {
 
     /// What a run came to that has ended.
     pub(super) fn of(line: u64, id: Option<String>, path: String, view: &View) -> Self {
-        let mut totals = view.ledger().whole;
-        let (mut run, mut text) = (None, None);
-        for entry in view.transcript().entries() {
-            if let Event::Run(first) = &entry.event {
-                run = Some(first.run);
-            } else if let Event::End(end) = &entry.event {
-                totals.ms += end.totals.ms;
-                text = Some(&end.text);
-            }
-        }
-        let reason = before::of_view(view);
+        let transcript = view.transcript();
+        let run = match transcript.entries().first().map(|entry| &entry.event) {
+            Some(Event::Run(first)) => Some(first.run),
+            Some(_) | None => None,
+        };
+        let last_end = view.ledger().last_end.and_then(|end| transcript.get(end));
+        let text = match last_end.map(|entry| &entry.event) {
+            Some(Event::End(end)) => Some(end.text.clone()),
+            Some(_) | None => None,
+        };
+        let (reason, end) = before::of_view(view).unzip();
         Self {
             line,
             id,
             run,
             transcript: Some(path),
             reason,
+            end,
             exit: reason.map_or(Exit::Unfinished, Exit::of) as u8,
-            text: text.cloned(),
-            totals: Some(totals),
+            text,
+            totals: Some(view.ledger().whole),
             error: None,
         }
     }
@@ -97,8 +102,34 @@ impl Outcome {
 pub(super) enum Results {
     /// On standard output.
     Standard,
-    /// Behind what stands in a file, of whose lines these are the digests.
-    Kept(Box<Term>, HashSet<Digest>),
+    /// Behind what stands in a file.
+    Kept(Box<Term>, Kept),
+}
+
+/// The results that stand in a file. That of a run is known by its end: which line had it may have
+/// changed since.
+#[derive(Default)]
+pub(super) struct Kept {
+    ends: HashSet<(RunId, EntryId)>,
+    /// The digests of the other lines.
+    lines: HashSet<Digest>,
+}
+
+/// What a result says of its run.
+#[derive(Deserialize)]
+struct Whose {
+    run: RunId,
+    end: EntryId,
+}
+
+impl Kept {
+    /// Takes in a line; returns whether it was not there.
+    fn take(&mut self, line: &[u8]) -> bool {
+        match serde_json::from_slice(line) {
+            Ok(Whose { run, end }) => self.ends.insert((run, end)),
+            Err(_) => self.lines.insert(Digest::of(line)),
+        }
+    }
 }
 
 impl Results {
@@ -132,7 +163,7 @@ impl Results {
             }
             kept
         } else {
-            HashSet::new()
+            Kept::default()
         };
         let paper = term.paper(Box::new(BufWriter::new(file)));
         Ok(Self::Kept(Box::new(paper), kept))
@@ -145,7 +176,7 @@ impl Results {
             Self::Standard => term.print_json(&json),
             Self::Kept(paper, kept) => {
                 paper.wear(term.masks());
-                kept.insert(Digest::of(paper.json(&json).as_bytes()));
+                kept.take(paper.json(&json).as_bytes());
                 paper.print_json(&json)
             }
         }
@@ -156,16 +187,19 @@ impl Results {
     pub(super) fn write_once(&mut self, outcome: &Outcome, term: &mut Term) -> io::Result<()> {
         if let Self::Kept(paper, kept) = self {
             let json = serde_json::to_string(outcome)?;
-            if kept.contains(&Digest::of(paper.json(&json).as_bytes())) {
+            if !kept.take(paper.json(&json).as_bytes()) {
                 return Ok(());
             }
         }
         self.write(outcome, term)
     }
 
-    /// Whether what was done before is looked for, because it may be missing.
-    pub(super) fn are_kept(&self) -> bool {
-        matches!(self, Self::Kept(..))
+    /// Whether the result of a run that ended so is missing where results are kept.
+    pub(super) fn lack(&self, run: RunId, end: EntryId) -> bool {
+        match self {
+            Self::Standard => false,
+            Self::Kept(_, kept) => !kept.ends.contains(&(run, end)),
+        }
     }
 }
 
@@ -177,16 +211,16 @@ struct Torn {
     ours: bool,
 }
 
-/// The digests of a file's lines, and its last line if that has no end.
-fn kept(file: &File) -> io::Result<(HashSet<Digest>, Option<Torn>)> {
+/// The results in a file, and its last line if that has no end.
+fn kept(file: &File) -> io::Result<(Kept, Option<Torn>)> {
     let mut lines = BufReader::with_capacity(64 << 10, At { file, offset: 0 });
-    let (mut kept, mut from, mut line) = (HashSet::new(), 0, Vec::new());
+    let (mut kept, mut from, mut line) = (Kept::default(), 0, Vec::new());
     while lines.read_until(b'\n', &mut line)? > 0 {
         let Some(whole) = line.strip_suffix(b"\n") else {
             let ours = line.starts_with(BEGINS) || BEGINS.starts_with(&line);
             return Ok((kept, Some(Torn { from, ours })));
         };
-        kept.insert(Digest::of(whole));
+        kept.take(whole);
         from += line.len() as u64;
         line.clear();
     }

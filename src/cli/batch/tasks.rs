@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use undertext::config::{Lasting, Usd};
 use undertext::id::Digest;
+use undertext::model::offline;
 
 use crate::cli::exit::{Exit, Failure};
 
@@ -47,8 +49,10 @@ pub(crate) struct TaskLine {
     /// What is said behind the system text and the project's AGENTS.md.
     pub(super) append_instructions: Option<String>,
     /// The run ends after this many requests.
+    #[serde(deserialize_with = "above_zero")]
     pub(super) max_rounds: Option<NonZeroU32>,
     /// The run ends after this many tokens, in and out.
+    #[serde(deserialize_with = "above_zero")]
     pub(super) max_tokens: Option<NonZeroU64>,
     /// The run ends after this much money, in US dollars.
     pub(super) max_cost: Option<Usd>,
@@ -58,6 +62,19 @@ pub(crate) struct TaskLine {
     pub(super) set: Map<String, Value>,
 }
 
+impl TaskLine {
+    /// Whether it names a model.
+    pub(super) fn names_model(&self) -> bool {
+        self.model.is_some() || self.set.contains_key("model.name")
+    }
+
+    /// Whether it may name a server, or a model that needs none.
+    pub(super) fn may_name_server(&self) -> bool {
+        self.model.as_deref() == Some(offline::NAME)
+            || self.set.keys().any(|key| key.starts_with("model"))
+    }
+}
+
 /// A line that was read.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -65,6 +82,8 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// By what it is known again.
     pub(super) key: Key,
+    /// The id that it gives, if that can be read and no earlier line has it.
+    pub(super) id: Option<String>,
     /// What it says, or what is wrong with it.
     pub(super) task: Result<Box<TaskLine>, String>,
 }
@@ -148,33 +167,36 @@ impl<R: BufRead> Tasks<R> {
         let same = self.seen.entry(sha256).or_default();
         let before = *same;
         *same += 1;
-        let task = if is_long {
+        let mut task = if is_long {
             Err(format!(
                 "line {number}: it is longer than {} MiB; put texts into files and name them",
                 LONGEST >> 20
             ))
         } else {
-            parse(line, number).and_then(|task| self.alone(task))
+            parse(line, number)
         };
+        let mut id = match &task {
+            Ok(task) => task.id.clone(),
+            Err(_) => id(line),
+        };
+        if let Some(taken) = id.take_if(|id| self.first(id) != number) {
+            let first = self.first(&taken);
+            task = task.and(Err(format!(
+                "line {number}: line {first} has the id `{taken}` as well; give each its own"
+            )));
+        }
         Line {
             number,
             key: Key { sha256, before },
+            id,
             task: task.map(Box::new),
         }
     }
 
-    /// Refuses an id that an earlier line has.
-    fn alone(&mut self, task: TaskLine) -> Result<TaskLine, String> {
-        let number = self.number;
-        if let Some(id) = &task.id {
-            let first = *self.ids.entry(Digest::of(id.as_bytes())).or_insert(number);
-            if first != number {
-                return Err(format!(
-                    "line {number}: line {first} has the id `{id}` as well; give each its own"
-                ));
-            }
-        }
-        Ok(task)
+    /// The first line that has this id.
+    fn first(&mut self, id: &str) -> u64 {
+        let first = self.ids.entry(Digest::of(id.as_bytes()));
+        *first.or_insert(self.number)
     }
 }
 
@@ -189,6 +211,27 @@ fn skip_line(from: &mut impl BufRead) -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+/// The id of a line that says something wrong.
+fn id(line: &[u8]) -> Option<String> {
+    let said: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let id = said.get("id")?.as_str()?;
+    (!id.trim().is_empty()).then(|| id.to_owned())
+}
+
+/// A number above 0.
+fn above_zero<'de, D, N>(from: D) -> Result<Option<N>, D::Error>
+where
+    D: Deserializer<'de>,
+    N: TryFrom<NonZeroU64>,
+{
+    let fits = |number| NonZeroU64::new(number).and_then(|number| N::try_from(number).ok());
+    let refused =
+        |number| D::Error::invalid_value(Unexpected::Unsigned(number), &"a number above 0");
+    let number: Option<u64> = Option::deserialize(from)?;
+    let number = number.map(|number| fits(number).ok_or_else(|| refused(number)));
+    number.transpose()
 }
 
 /// What a line says, or what is wrong with it and where.
@@ -292,7 +335,7 @@ mod tests {
             ),
             (
                 b"{\"task\":\"a\",\"max_rounds\":0}",
-                "line 1, column 26: invalid value: integer `0`, expected a nonzero u32",
+                "line 1, column 27: invalid value: integer `0`, expected a number above 0",
             ),
             (
                 b"{\"task\":\"a\",\"max_time\":\"5\"}",

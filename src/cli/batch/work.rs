@@ -103,7 +103,8 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
     let process = &common.process;
     let taken_up = begun
         .as_deref()
-        .map(|path| run::opened(path, &args, &start));
+        // A long one is read for a while, in which others go on.
+        .map(|path| tokio::task::block_in_place(|| run::opened(path, &args, &start)));
     let taken_up = taken_up.transpose()?;
     let _served = offline::serve(&args, &mut start, taken_up.as_ref()).await?;
     let mut remarks = start.remarks.clone();

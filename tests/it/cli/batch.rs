@@ -124,6 +124,7 @@ fn a_batch_that_was_killed_goes_on_where_it_stopped() {
         says("B."),
         says("C."),
         says("New."),
+        says("Newer."),
     ]);
     let mut lines = ["a", "b", "c"].map(task).to_vec();
     tasks(&place, &lines);
@@ -176,6 +177,13 @@ fn a_batch_that_was_killed_goes_on_where_it_stopped() {
         assert_eq!(fs::read_to_string(&kept).unwrap(), all.out);
     }
     assert_eq!(provider.asked(), 0);
+    // A result is that of its run, on whichever line that stands by now.
+    lines.insert(0, task("a").replace("task a", "newer"));
+    tasks(&place, &lines);
+    place.run(&line(&provider, &["--output", "results.jsonl"]));
+    let written = fs::read_to_string(&kept).unwrap();
+    let new = written.strip_prefix(&all.out).unwrap();
+    assert_eq!(told(new), [(1, "finished".to_owned())]);
 }
 
 #[test]
@@ -293,6 +301,36 @@ fn what_is_no_batch_is_refused_before_anything_is_done() {
     undertext: no model named; give -m MODEL for all lines, or `model` on the line
     "#);
     assert!(place.transcripts().is_empty());
+}
+
+/// Only what no line could do is refused; else each line has a result of its own, the first as well.
+#[test]
+fn a_wrong_first_line_keeps_no_other_from_being_worked_on() {
+    let wrong = [
+        json!({"task": "t"}),
+        json!({"id": "x", "task": "t", "model": "m", "set": {"nothing": 1}}),
+        json!({"id": "x", "task": "t", "model": "m", "workspace": "missing"}),
+        json!({"id": "x", "task": "t", "model": "m", "max_rounds": 0}),
+    ];
+    let mut said = Vec::new();
+    for wrong in wrong {
+        let place = Place::new();
+        let provider = Provider::new([says("Done.")]);
+        let right = json!({"task": "t", "model": "m", "workspace": "a"});
+        tasks(&place, &[wrong.to_string(), right.to_string()]);
+        let ran = place.run(&["batch", "--base-url", &provider.url, "tasks.jsonl"]);
+        let told = told(&ran.out);
+        assert_eq!((ran.code, told.len()), (1, 2), "{ran:?}");
+        assert_eq!(told[1], (2, "finished".to_owned()), "{ran:?}");
+        assert_eq!(results(&ran.out)[0].get("id"), wrong.get("id"), "{ran:?}");
+        said.push(place.plain(&told[0].1));
+    }
+    insta::assert_snapshot!(said.join("\n"), @r"
+    no model named; give -m MODEL for all lines, or `model` on the line
+    wrong setting in `set`, nothing=1: unknown key `nothing`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools, profiles
+    workspace /home/w/missing cannot be used: No such file or directory (os error 2)
+    line 1, column 48: invalid value: integer `0`, expected a number above 0
+    ");
 }
 
 /// What is wrong with the settings of a line is told by the name of its key, not of a flag.
