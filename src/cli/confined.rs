@@ -1,9 +1,13 @@
-//! The hands of a run: confined as the settings say, or in this process.
+//! The hands of a run: confined as the settings say, or held by nothing.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+use rustix::process::DumpableBehavior;
 use undertext::config::{self, Settings};
+#[cfg(target_os = "linux")]
+use undertext::hands::Launch;
 use undertext::hands::{External, Hands, Workspace};
 use undertext::sandbox::{Bounds, Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
@@ -92,8 +96,7 @@ pub(super) async fn hands(
     process: &Process,
 ) -> Result<(Hands, String), Failure> {
     let Some(reach) = sandbox.reach() else {
-        let hands = Hands::in_process_with(site.workspace, site.tools);
-        return Ok((hands, OFF.to_owned()));
+        return Ok((free(site, process).await?, OFF.to_owned()));
     };
     check_written(sandbox, &site, process)?;
     #[cfg(target_os = "linux")]
@@ -118,6 +121,23 @@ pub(super) async fn hands(
         remark.push_str(told);
     }
     Ok((hands, remark))
+}
+
+/// Hands that nothing holds, in a process of their own: what tools have started ends with this one, however
+/// that ends.
+#[cfg(target_os = "linux")]
+async fn free(site: Site, process: &Process) -> Result<Hands, Failure> {
+    // They are of the same user: unless that is root they may not read the key here.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(std::io::Error::from)?;
+    let hands = Hands::free(site.workspace, site.tools, launch(process)).await;
+    hands.map_err(|error| Failure::new(Exit::Unfinished, error))
+}
+
+/// Elsewhere there is no such process: tools run in this one.
+#[cfg(not(target_os = "linux"))]
+async fn free(site: Site, _: &Process) -> Result<Hands, Failure> {
+    Ok(Hands::in_process_with(site.workspace, site.tools))
 }
 
 /// What this machine enforces of a sandbox, tried in a workspace of its own; why not, if it cannot.
@@ -158,7 +178,7 @@ async fn confined(
     site: Site,
     process: &Process,
 ) -> Result<(Hands, Enforced), String> {
-    use undertext::hands::{Approval, Launch};
+    use undertext::hands::Approval;
 
     let environment = &process.environment;
     let Site {
@@ -212,15 +232,7 @@ async fn confined(
         .filter(|path| path.is_dir())
         .fold(bounds, Bounds::reading)
         .seeing(above);
-    let launch = Launch {
-        program: "/proc/self/exe".into(),
-        arguments: vec![crate::cli::hands::NAME.into()],
-        temporary: environment
-            .get("TMPDIR")
-            .filter(|path| Path::new(path).is_absolute())
-            .map_or_else(|| "/tmp".into(), PathBuf::from),
-        upstream: upstream(process).unwrap_or_default(),
-    };
+    let launch = launch(process);
     let approval = asked.and_then(|asked| {
         let mut words = asked.command.into_iter();
         let program = PathBuf::from(words.next()?);
@@ -232,6 +244,20 @@ async fn confined(
         None => Hands::confined(workspace, tools, bounds, launch).await,
     };
     hands.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
+}
+
+/// How the process for tools is started.
+#[cfg(target_os = "linux")]
+fn launch(process: &Process) -> Launch {
+    let temporary = process.environment.get("TMPDIR");
+    Launch {
+        program: "/proc/self/exe".into(),
+        arguments: vec![crate::cli::hands::NAME.into()],
+        temporary: temporary
+            .filter(|path| Path::new(path).is_absolute())
+            .map_or_else(|| "/tmp".into(), PathBuf::from),
+        upstream: upstream(process).unwrap_or_default(),
+    }
 }
 
 /// The proxies of the user's own network.

@@ -64,6 +64,10 @@ pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
             die_with_parent()?;
             open(socket, Mechanism::Namespaces)
         }
+        Stage::Free => {
+            rustix::process::setsid().ok();
+            free(socket)
+        }
     }
 }
 
@@ -161,12 +165,33 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
     let bench = serve::Bench::new(workspace, charter.tools).alone(hints, limits);
     let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism), left);
+    serve_until_left(socket, bench, Some(&walls))
+}
+
+/// Serves without any bounds. What tools have begun ends when nobody speaks to this process any more.
+fn free(mut socket: UnixStream) -> Result<(), AttendError> {
+    let Some(frame) = Frame::next_now(&mut socket)? else {
+        return Ok(());
+    };
+    let charter: Charter = frame.message()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(io::Error::from)?;
+    let bench = serve::Bench::new(charter.open_workspace(), charter.tools);
+    serve_until_left(socket, bench, None)
+}
+
+/// Performs what is asked until nobody asks any more. What still blocks, and every process that is left,
+/// ends then.
+fn serve_until_left(
+    socket: UnixStream,
+    bench: serve::Bench,
+    walls: Option<&Walls>,
+) -> Result<(), AttendError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(KEPT)
         .build()?;
-    runtime.block_on(work(socket, bench, &walls))?;
-    // What still blocks, and every process that is left, ends with this one.
+    runtime.block_on(work(socket, bench, walls))?;
     runtime.shutdown_background();
     family::end_all();
     Ok(())
@@ -201,7 +226,7 @@ fn say(socket: &mut UnixStream, opening: &Opening) -> Result<(), AttendError> {
 }
 
 /// Performs what is asked until nobody asks any more.
-async fn work(socket: UnixStream, bench: serve::Bench, walls: &Walls) -> io::Result<()> {
+async fn work(socket: UnixStream, bench: serve::Bench, walls: Option<&Walls>) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // A file that grows too large is an error where it is written, and no end of this process.
     let _outlived = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;

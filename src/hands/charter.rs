@@ -80,6 +80,11 @@ impl Charter {
         self.roots.first().map_or(Path::new("/"), PathBuf::as_path)
     }
 
+    /// The workspace as it is, for a process that nothing holds.
+    pub(super) fn open_workspace(&self) -> Workspace {
+        Workspace::unheld(self.roots.clone(), self.environment.clone())
+    }
+
     /// A variable that the user has for tools.
     fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut variables = self.environment.iter();

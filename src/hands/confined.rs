@@ -1,7 +1,8 @@
-//! The brain's side of a confined process: starts it, speaks to it, and starts it anew if it dies.
+//! The brain's side of a process for tools: starts it, speaks to it, and starts it anew if it dies.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::OwnedWriteHalf;
@@ -10,7 +11,6 @@ use tokio::time::Instant;
 
 use crate::hands::asked::{Approval, Asking};
 use crate::hands::charter::Charter;
-use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
 use crate::hands::launch::{ConfinedError, Launch};
 use crate::hands::line::Line;
@@ -39,6 +39,22 @@ impl Hands {
         launch: Launch,
     ) -> Result<(Self, Enforced), ConfinedError> {
         Self::start(workspace, tools, bounds, (launch, None)).await
+    }
+
+    /// Hands that work in a process of their own, which nothing holds: tools may do whatever the user may.
+    /// Whatever they start ends with whoever started it, however that ends.
+    ///
+    /// To be called within a tokio runtime.
+    pub async fn free(
+        workspace: Workspace,
+        tools: Vec<External>,
+        launch: Launch,
+    ) -> Result<Self, ConfinedError> {
+        let root = workspace.root().to_owned();
+        let charter = Charter::new(&workspace, tools, Bounds::default());
+        let maker = Maker::new(charter, launch, None);
+        let line = maker.start_free().await?;
+        Ok(Self::begun(root, maker, line, None))
     }
 
     /// The same, where somebody is asked about what the bounds forbid.
@@ -73,29 +89,24 @@ impl Hands {
         let root = workspace.root().to_owned();
         let mut charter = Charter::new(&workspace, tools, bounds);
         charter.bounds.own = Some(own.path().to_owned());
-        let waiting = Arc::<Mutex<Waiting>>::default();
-        let deaths = Arc::<Deaths>::default();
-        let maker = Maker {
-            charter,
-            launch,
-            waiting: Arc::clone(&waiting),
-            deaths: Arc::clone(&deaths),
-            asking: asking.clone(),
-            before: OnceLock::new(),
-        };
-        let line = maker.start().await?;
-        let enforced = line.enforced.clone();
+        let maker = Maker::new(charter, launch, asking);
+        let (line, enforced) = maker.start().await?;
+        Ok((Self::begun(root, maker, line, Some(own)), enforced))
+    }
+
+    /// Hands that speak to this process, which has this directory.
+    fn begun(root: PathBuf, maker: Maker, line: Line, own: Option<OwnDirectory>) -> Self {
         let (ask, asked) = mpsc::unbounded_channel();
-        let serving = tokio::spawn(pump(maker, line, asked, own));
-        let hands = Self {
+        let (waiting, deaths) = (Arc::clone(&maker.waiting), Arc::clone(&maker.deaths));
+        let asking = maker.asking.clone();
+        Self {
             root,
             ask,
             waiting,
             deaths,
-            serving,
+            serving: tokio::spawn(pump(maker, line, asked, own)),
             asking,
-        };
-        Ok((hands, enforced))
+        }
     }
 }
 
@@ -104,9 +115,9 @@ async fn pump(
     maker: Maker,
     line: Line,
     mut asked: mpsc::UnboundedReceiver<Ask>,
-    own: OwnDirectory,
+    own: Option<OwnDirectory>,
 ) {
-    let mechanism = line.enforced.mechanism;
+    let mechanism = line.enforced.as_ref().map(|enforced| enforced.mechanism);
     let mut line = Some(line);
     let mut patience = Patience::new(Instant::now());
     while let Some(ask) = next(&mut asked, &mut line, &mut patience, &maker).await {

@@ -17,7 +17,8 @@ use crate::tools::{Outcome, scope};
 /// Guards what runs within walls.
 #[derive(Debug)]
 pub(super) struct Guard<'a> {
-    walls: &'a Walls,
+    /// `None`: there are none.
+    walls: Option<&'a Walls>,
     /// The table of mounts, which tells of its changes; `None` where it cannot be had.
     table: Option<AsyncFd<File>>,
     /// How many orders are not answered yet.
@@ -28,16 +29,16 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Guards what runs within these walls. To be called within a runtime.
-    pub(super) fn new(walls: &'a Walls) -> Self {
+    pub(super) fn new(walls: Option<&'a Walls>) -> Self {
         #[expect(
             deprecated,
             reason = "what takes its place is unsafe; a file keeps its descriptor for as long as it lives"
         )]
         let told_of = |table| AsyncFd::with_interest(table, Interest::PRIORITY);
-        let table = File::open("/proc/self/mountinfo").and_then(told_of);
+        let table = walls.and_then(|_| File::open("/proc/self/mountinfo").and_then(told_of).ok());
         Self {
             walls,
-            table: table.ok(),
+            table,
             running: Cell::new(0),
             fallen: RefCell::default(),
         }
@@ -99,7 +100,7 @@ impl<'a> Guard<'a> {
 
     /// What is not protected any more.
     fn breach(&self) -> Option<String> {
-        let path = self.walls.breach()?;
+        let path = self.walls?.breach()?;
         Some(scope::one_line(&path.display().to_string()))
     }
 }

@@ -83,7 +83,7 @@ impl Keeper {
         let leader = told.await.map_err(|_| ConfinedError::Stranger)?;
         Ok(Self {
             leader: leader.map_err(ConfinedError::Start)?,
-            is_warden: stage == Stage::Alone,
+            is_warden: matches!(stage, Stage::Alone | Stage::Free),
             ended: Some(ended),
         })
     }

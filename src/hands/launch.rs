@@ -19,16 +19,19 @@ pub(super) enum Stage {
     Apart,
     /// As their first process.
     Inside,
+    /// As one that nothing holds.
+    Free,
 }
 
 impl Stage {
     /// All of them.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Alone,
         Self::Kept,
         Self::ApartOnline,
         Self::Apart,
         Self::Inside,
+        Self::Free,
     ];
 
     /// The word that a process is started with.
@@ -39,6 +42,7 @@ impl Stage {
             Self::ApartOnline => "apart-online",
             Self::Apart => "apart",
             Self::Inside => "inside",
+            Self::Free => "free",
         }
     }
 

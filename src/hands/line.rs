@@ -27,7 +27,8 @@ pub(super) struct Line {
     end: Arc<End>,
     reading: JoinHandle<()>,
     keeper: Keeper,
-    pub(super) enforced: Enforced,
+    /// What holds the process to its bounds; `None` if nothing does.
+    pub(super) enforced: Option<Enforced>,
     held: Places,
     /// The way to the hosts that may be reached, if there are any.
     _proxy: Option<AbortOnDropHandle<()>>,
@@ -57,7 +58,7 @@ impl Line {
     pub(super) fn new(
         stream: tokio::net::UnixStream,
         keeper: Keeper,
-        enforced: Enforced,
+        enforced: Option<Enforced>,
         proxy: Option<AbortOnDropHandle<()>>,
         (waiting, deaths): (&Arc<Mutex<Waiting>>, &Arc<Deaths>),
     ) -> Self {
@@ -72,7 +73,12 @@ impl Line {
             end: Arc::clone(&heard.end),
             reading: tokio::spawn(listen(read, heard)),
             keeper,
-            held: Places(enforced.placeholders.clone()),
+            held: Places(
+                enforced
+                    .as_ref()
+                    .map(|it| it.placeholders.clone())
+                    .unwrap_or_default(),
+            ),
             enforced,
             _proxy: proxy,
         }

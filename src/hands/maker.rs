@@ -18,7 +18,7 @@ use crate::hands::left::Remains;
 use crate::hands::line::Line;
 use crate::hands::{Answer, Waiting, dispatch, passing, proxy};
 use crate::id::CallId;
-use crate::sandbox::Mechanism;
+use crate::sandbox::{Enforced, Mechanism};
 use crate::tools::Outcome;
 
 /// How long a process may take until it is ready.
@@ -37,8 +37,27 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// A process within its bounds: with namespaces if they can be had, else without.
-    pub(super) async fn start(&self) -> Result<Line, ConfinedError> {
+    /// Starts processes under this charter. Whoever may be asked is, about what it forbids.
+    pub(super) fn new(charter: Charter, launch: Launch, asking: Option<Arc<Asking>>) -> Self {
+        Self {
+            charter,
+            launch,
+            waiting: Arc::default(),
+            deaths: Arc::default(),
+            asking,
+            before: OnceLock::new(),
+        }
+    }
+
+    /// A process within its bounds, and what holds it to them: namespaces if they can be had, else Landlock
+    /// alone.
+    pub(super) async fn start(&self) -> Result<(Line, Enforced), ConfinedError> {
+        let line = self.start_somehow().await?;
+        let enforced = line.enforced.clone().ok_or(ConfinedError::Stranger)?;
+        Ok((line, enforced))
+    }
+
+    async fn start_somehow(&self) -> Result<Line, ConfinedError> {
         if !self.charter.bounds.tries_namespaces() {
             return self.start_by(Mechanism::Landlock).await;
         }
@@ -60,26 +79,44 @@ impl Maker {
         })
     }
 
-    /// A process in place of one that died, held by the same mechanism; `None` if there is to be
-    /// none, or none can be had.
-    pub(super) async fn start_again(&self, mechanism: Mechanism) -> Option<Line> {
+    /// A process that nothing holds. Nobody waits until it is ready.
+    pub(super) async fn start_free(&self) -> Result<Line, ConfinedError> {
+        let (mut stream, keeper) = self.begin(Stage::Free).await?;
+        let charter = Frame::of(&self.charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
+        let sent = charter.send(&mut stream).await;
+        sent.map_err(ConfinedError::Start)?;
+        let told = (&self.waiting, &self.deaths);
+        Ok(Line::new(stream, keeper, None, None, told))
+    }
+
+    /// A process in place of one that died, held by the same mechanism, or by none as that was; `None` if
+    /// there is to be none, or none can be had.
+    pub(super) async fn start_again(&self, mechanism: Option<Mechanism>) -> Option<Line> {
         if self.deaths.is_lost() {
             return None;
         }
-        let started = self.start_by(mechanism).await;
+        let started = match mechanism {
+            Some(mechanism) => self.start_by(mechanism).await,
+            None => self.start_free().await,
+        };
         started
             .inspect_err(|why| self.deaths.has_no_other(why))
             .ok()
     }
 
-    async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+    /// A process at this stage, and the way to it.
+    async fn begin(&self, stage: Stage) -> Result<(tokio::net::UnixStream, Keeper), ConfinedError> {
         let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
-        let keeper = Keeper::start(&self.launch, self.stage(mechanism), theirs).await?;
+        let keeper = Keeper::start(&self.launch, stage, theirs).await?;
         let stream = ours
             .set_nonblocking(true)
             .and_then(|()| tokio::net::UnixStream::from_std(ours))
             .map_err(ConfinedError::Start)?;
-        let mut stream = stream;
+        Ok((stream, keeper))
+    }
+
+    async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+        let (mut stream, keeper) = self.begin(self.stage(mechanism)).await?;
         let charter = self.charter.after(self.before.get());
         let charter = Frame::of(&charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
         let opening = async {
@@ -106,7 +143,7 @@ impl Maker {
             Ok(Some((Opening::Ready(enforced, before), stream, proxy))) => {
                 self.before.get_or_init(|| before);
                 let told = (&self.waiting, &self.deaths);
-                Ok(Line::new(stream, keeper, enforced, proxy, told))
+                Ok(Line::new(stream, keeper, Some(enforced), proxy, told))
             }
             Ok(Some((Opening::Refused(why), ..))) => {
                 keeper.end().await;

@@ -71,12 +71,21 @@ impl Workspace {
         environment: Vec<(OsString, OsString)>,
         protected: Protected,
     ) -> Self {
+        Self {
+            protected: Some(protected),
+            ..Self::unheld(roots, environment)
+        }
+    }
+
+    /// A workspace as a process has it that nothing holds, whose roots were judged by whoever started that.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn unheld(roots: Vec<PathBuf>, environment: Vec<(OsString, OsString)>) -> Self {
         let mut roots = roots.into_iter();
         Self {
             root: roots.next().unwrap_or_default(),
             more: roots.collect(),
             environment,
-            protected: Some(protected),
+            protected: None,
         }
     }
 

@@ -211,41 +211,48 @@ async fn a_process_that_dies_again_and_again_ends_the_run() {
     );
 }
 
-/// Killing the program that runs the agent ends its tools within a second.
+/// Killing the program that runs the agent ends its tools within a second, also where nothing holds them.
 #[tokio::test]
 async fn a_program_that_is_killed_leaves_nothing() {
-    let area = Area::new();
-    if area.hands(By::Namespaces).await.is_none() {
-        return;
+    for (test, sandbox) in ["workspace", "off"].into_iter().enumerate() {
+        let area = Area::new();
+        if sandbox == "workspace" && area.hands(By::Namespaces).await.is_none() {
+            continue;
+        }
+        let word = format!("5{test}{}", std::process::id());
+        let check = format!("sleep {word} & setsid sleep {word} & sleep {word}");
+        #[expect(clippy::disallowed_methods, reason = "what is killed is the program")]
+        let mut run = Command::new(env!("CARGO_BIN_EXE_undertext"))
+            .args(["run", "-m", "offline", "--sandbox", sandbox])
+            .args(["--check", &check, "Say that you are ready."])
+            .current_dir(area.path("w"))
+            .env_clear()
+            .env("PATH", env!("PATH"))
+            .env("HOME", area.path("home"))
+            .env("TMPDIR", area.path("tmp"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while those(&word).len() < 3 {
+            assert_eq!(run.try_wait().unwrap(), None, "the check does not run");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        assert!(are_gone(&word).await, "{sandbox}: {:?}", those(&word));
+        // What it left behind is removed by the next, once whatever died with it has let go of it.
+        let left = || fs::read_dir(area.path("tmp")).unwrap().count();
+        assert_eq!(left(), usize::from(sandbox == "workspace"));
+        for _ in 0..10 {
+            if left() > 0 {
+                let (hands, _) = area.hands(By::Namespaces).await.unwrap();
+                hands.close().await;
+            }
+        }
+        assert_eq!(left(), 0);
     }
-    let word = format!("5{}", std::process::id());
-    #[expect(clippy::disallowed_methods, reason = "what is killed is the program")]
-    let mut run = Command::new(env!("CARGO_BIN_EXE_undertext"))
-        .args(["run", "-m", "offline", "--check"])
-        .arg(format!("sleep {word} & setsid sleep {word} & sleep {word}"))
-        .arg("Say that you are ready.")
-        .current_dir(area.path("w"))
-        .env_clear()
-        .env("PATH", env!("PATH"))
-        .env("HOME", area.path("home"))
-        .env("TMPDIR", area.path("tmp"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while those(&word).len() < 3 {
-        assert_eq!(run.try_wait().unwrap(), None, "the check does not run");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    run.kill().unwrap();
-    run.wait().unwrap();
-    assert!(are_gone(&word).await, "{:?}", those(&word));
-    // What it left behind is removed by the next.
-    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 1);
-    let (hands, _) = area.hands(By::Namespaces).await.unwrap();
-    hands.close().await;
-    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
 }
 
 /// What is too long for one message is answered, and the next call works.

@@ -140,7 +140,8 @@ impl Area {
     /// Hands that are held so; `None` if this machine cannot, which is said.
     async fn hands(&self, by: By) -> Option<(Hands, Option<Enforced>)> {
         if by == By::Nothing {
-            return Some((Hands::in_process(self.workspace()), None));
+            let hands = Hands::free(self.workspace(), Vec::new(), self.launch()).await;
+            return Some((hands.unwrap(), None));
         }
         let bounds = self.bounds(&Sandbox::Workspace(self.reach())).by(ways(by));
         match self.start(bounds).await {
