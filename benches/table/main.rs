@@ -17,6 +17,7 @@
 
 mod library;
 mod limits;
+mod many;
 mod program;
 mod reading;
 mod server;
@@ -67,12 +68,13 @@ impl Row {
 type Measure = fn() -> Vec<Row>;
 
 /// What is measured, each under the words by which it is chosen.
-const ALL: [(&str, Measure); 6] = [
+const ALL: [(&str, Measure); 7] = [
     ("start", program::start),
     ("round", library::round),
     ("shell memory disk", program::shell),
     ("long", library::long),
     ("reading", reading::reading),
+    ("many", many::many),
     ("binary", program::binary),
 ];
 
@@ -83,12 +85,16 @@ fn main() {
     {
         return;
     }
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
+    if many::child(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
+        return;
+    }
+    let wanted: Vec<String> = arguments
+        .into_iter()
         .filter(|word| !word.starts_with('-'))
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{} · {cores} cores\n", limits::machine());
+    let (day, machine) = (limits::today(), limits::machine());
+    println!("{day} · {machine} · {cores} cores\n");
     println!("| what | reach | the machine's own | found | |");
     println!("| --- | --- | --- | --- | --- |");
     for (words, measure) in ALL {

@@ -14,7 +14,7 @@ use crate::now;
 pub(crate) struct Asked {
     /// Its first byte was there.
     pub(crate) first: Instant,
-    /// The last byte of its answer was handed over.
+    /// Its answer was handed over from here on.
     pub(crate) answered: Instant,
     /// The length of its body.
     pub(crate) bytes: usize,
@@ -79,10 +79,11 @@ fn serve(stream: TcpStream, script: &Script, all: &Mutex<Vec<Asked>>) -> Option<
             (script.before_last)();
         }
         let answer = answer(script, done, body.len());
+        let answered = now();
         reader.get_mut().write_all(&answer).ok()?;
         let asked = Asked {
             first,
-            answered: now(),
+            answered,
             bytes: body.len(),
         };
         all.lock().unwrap().push(asked);

@@ -16,7 +16,7 @@ use undertext::transcript::Reason;
 use crate::{now, scene};
 
 /// The length of each result, in characters.
-const CHARS: usize = 4000;
+pub(crate) const CHARS: usize = 4000;
 
 /// A model that calls a tool so many times and then is done, and notes when it was asked.
 #[derive(Debug)]

@@ -4,25 +4,10 @@
 //! A server that answers from a script works on the loopback interface in a process of its own; each
 //! row is measured in another. Transcripts stand in files and are not synced, and the one tool is
 //! answered in the process, so that what is measured is the agent, the client and the record.
-//!
-//! ```sh
-//! cargo bench --bench many              # 1,000 runs of 50 rounds
-//! cargo bench --bench many -- 200 20    # 200 runs of 20 rounds
-//! ```
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a benchmark stops at what it did not expect, prints what it found, measures the machine's \
-              time, and starts itself again"
-)]
-
 use std::io::{BufRead as _, BufReader};
 use std::num::NonZeroUsize;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use schemars::JsonSchema;
@@ -38,6 +23,8 @@ use undertext::record::{Clock, Durability, FileStorage, Recorder};
 use undertext::setup::{Model, Setup};
 use undertext::tools::{Outcome, Toolbox, typed};
 use undertext::transcript::{Reason, Run};
+
+use crate::{Row, command, limits, mib, now};
 
 /// The length of each result, in characters.
 const CHARS: usize = 1000;
@@ -58,20 +45,22 @@ struct Step {
     number: u32,
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
-        ["serve", rounds] => runtime().block_on(serve(rounds.parse().unwrap())),
-        ["work", runs, times, rounds, url] => {
-            let [times, rounds] = [times, rounds].map(|it| it.parse().unwrap());
-            work(runs.parse().unwrap(), times, rounds, url);
+/// Runs at once.
+const RUNS: u32 = 1000;
+
+/// Rounds of each.
+const ROUNDS: u32 = 50;
+
+/// Does what another process is for.
+pub(crate) fn child(words: &[&str]) -> bool {
+    match words {
+        ["serve"] => runtime().block_on(serve()),
+        ["work", at_once, all, url] => {
+            work(at_once.parse().unwrap(), all.parse().unwrap(), url);
         }
-        // Cargo says `--bench` as well.
-        [] | ["--bench"] => compare(1000, 50),
-        [runs, rounds, ..] => compare(runs.parse().unwrap(), rounds.parse().unwrap()),
-        [_] => println!("cargo bench --bench many -- RUNS ROUNDS"),
+        _ => return false,
     }
+    true
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -79,43 +68,64 @@ fn runtime() -> tokio::runtime::Runtime {
     builder.enable_all().build().unwrap()
 }
 
-/// Prints one row for one run at a time, and one for all at once.
-fn compare(runs: u32, rounds: u32) {
-    let mut server = again(&["serve", &rounds.to_string()]);
+/// What a process found that made runs.
+struct Found {
+    /// The most memory that it had, in bytes.
+    memory: u64,
+    /// Rounds a second.
+    rate: f64,
+}
+
+/// All runs at once beside one at a time.
+pub(crate) fn many() -> Vec<Row> {
+    let mut server = again(&["serve"]);
     let mut url = String::new();
     let mut said = BufReader::new(server.stdout.take().unwrap());
     said.read_line(&mut url).unwrap();
-    let cores = std::thread::available_parallelism().unwrap().get();
-    println!("{cores} cores, {rounds} rounds a run, results of {CHARS} characters");
-    let row = |at_once: u32, all: u32| -> f64 {
-        let [at_once, all, rounds] = [at_once, all, rounds].map(|it| it.to_string());
-        let worker = again(&["work", &at_once, &all, &rounds, url.trim()]);
+    let found = |at_once: u32, all: u32| {
+        let [at_once, all] = [at_once, all].map(|it| it.to_string());
+        let worker = again(&["work", &at_once, &all, url.trim()]);
         let output = worker.wait_with_output().unwrap();
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
-        print!("{text}");
-        let rate = text.split_whitespace().rev().nth(1).unwrap();
-        rate.parse().unwrap()
+        let (memory, rate) = text.trim().split_once(' ').unwrap();
+        Found {
+            memory: memory.parse().unwrap(),
+            rate: rate.parse().unwrap(),
+        }
     };
-    let alone = row(1, ALONE.div_ceil(rounds));
-    let many = row(runs, runs);
-    let cores = u32::try_from(cores).unwrap();
-    println!(
-        "{runs} at once make {:.2} of one run's rounds a second times cores",
-        many / alone / f64::from(cores)
-    );
+    let alone = found(1, ALONE.div_ceil(ROUNDS));
+    let many = found(RUNS, RUNS);
     server.kill().unwrap();
     server.wait().unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let times = many.rate / alone.rate / f64::from(u32::try_from(cores).unwrap());
+    vec![
+        Row::new(
+            "memory of 1,000 runs at once in one process, 50 rounds each",
+            "1 GiB",
+            format!("one run: {}", mib(alone.memory)),
+            mib(many.memory),
+            many.memory <= 1 << 30,
+        ),
+        Row::new(
+            "their rounds a second, `sync: none`",
+            "0.8 × one run's × cores",
+            format!("one run: {:.0} a second", alone.rate),
+            format!("{:.0} a second ({times:.2} ×)", many.rate),
+            times >= 0.8,
+        ),
+    ]
 }
 
 /// This program in another process.
 fn again(words: &[&str]) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = command(std::env::current_exe().unwrap().to_str().unwrap());
     command.args(words).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// Makes so many runs, so many of them at once, and prints what that took.
-fn work(at_once: usize, all: u32, rounds: u32, url: &str) {
+fn work(at_once: usize, all: u32, url: &str) {
     let directory = tempfile::tempdir().unwrap();
     let step = typed("Step", "Takes a step.", |step: Step| async move {
         let text = "x".repeat(CHARS);
@@ -140,56 +150,33 @@ fn work(at_once: usize, all: u32, rounds: u32, url: &str) {
             let task = Some(Task::new("Take all steps."));
             let finished = agent.run(&mut recorder, task, &cancel).await.unwrap();
             assert_eq!(finished.reason, Reason::Finished);
-            assert_eq!(recorder.view().ledger().whole.rounds, u64::from(rounds));
+            assert_eq!(recorder.view().ledger().whole.rounds, u64::from(ROUNDS));
         }
     };
-    let begun = Instant::now();
+    let begun = now();
     let jobs = NonZeroUsize::new(at_once).unwrap();
     runtime().block_on(async {
         let runs = batch::each(0..all, jobs, CancellationToken::new(), run);
         assert!(runs.all(|run| std::future::ready(run.is_ok())).await);
     });
     let took = begun.elapsed();
-    let rate = f64::from(all * rounds) / took.as_secs_f64();
-    println!(
-        "{at_once:>6} at once, {all} in all: {:>5} MiB at most, {:.1} s of CPU, {took:.1?}: {rate:.0} rounds/s",
-        peak() >> 10,
-        cpu().as_secs_f64()
-    );
-}
-
-/// The most memory that this process had, in KiB.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.unwrap().split_whitespace().next();
-    number.unwrap().parse().unwrap()
-}
-
-/// The time that this process computed.
-fn cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap(),
-        u32::try_from(time.tv_nsec).unwrap(),
-    )
+    let rate = f64::from(all * ROUNDS) / took.as_secs_f64();
+    println!("{} {rate}", limits::peak("self"));
 }
 
 /// Answers every request by the number of the step that stands last in it.
-async fn serve(rounds: u32) {
+async fn serve() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("http://{}/v1", listener.local_addr().unwrap());
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         // Who asked may be gone.
-        drop(tokio::spawn(
-            async move { answer(stream, rounds).await.ok() },
-        ));
+        drop(tokio::spawn(async move { answer(stream).await.ok() }));
     }
 }
 
-async fn answer(stream: TcpStream, rounds: u32) -> std::io::Result<()> {
+async fn answer(stream: TcpStream) -> std::io::Result<()> {
     let mut stream = tokio::io::BufReader::with_capacity(64 << 10, stream);
     loop {
         let mut left = 0;
@@ -215,7 +202,7 @@ async fn answer(stream: TcpStream, rounds: u32) -> std::io::Result<()> {
             let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
             digits.unwrap().parse().unwrap_or(0)
         });
-        let events = events(done + 1, rounds);
+        let events = events(done + 1);
         let length = events.len();
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n"
@@ -225,8 +212,8 @@ async fn answer(stream: TcpStream, rounds: u32) -> std::io::Result<()> {
 }
 
 /// The reply that takes a step, or that all are taken.
-fn events(step: u32, rounds: u32) -> String {
-    let (delta, finish) = if step < rounds {
+fn events(step: u32) -> String {
+    let (delta, finish) = if step < ROUNDS {
         let arguments = json!({ "number": step }).to_string();
         let function = json!({"name": "Step", "arguments": arguments});
         let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
