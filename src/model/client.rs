@@ -386,9 +386,10 @@ fn local(error: &(dyn std::error::Error + 'static)) -> Fault {
     Fault::new(FaultClass::Local, one_line(&reading::chain(error)))
 }
 
-/// The most tokens of output that a body asks for, under any name.
+/// The most tokens of output that a body asks for, under any name. What is asked for stands before the
+/// messages, so that they are not read, however long they are.
 fn maximum(ask: &Ask) -> Option<u64> {
-    let body = Object::read(std::str::from_utf8(&ask.body).ok()?)?;
+    let body = Object::before(&ask.body, &["messages", "input"]);
     let names = [
         ask.model.profile.parameters.max_output_tokens.as_str(),
         "max_completion_tokens",

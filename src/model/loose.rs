@@ -19,6 +19,20 @@ impl<'a> Object<'a> {
         serde_json::from_str(text).ok()
     }
 
+    /// Reads the members of an object that stand before the first with one of these names, or before
+    /// what cannot be read. Nothing behind them is looked at.
+    pub(crate) fn before(bytes: &'a [u8], names: &[&str]) -> Self {
+        let mut read = Vec::new();
+        let members = Before {
+            names,
+            read: &mut read,
+        };
+        // Where it stops, the object has not ended, and that is an error.
+        let stopped = serde_json::Deserializer::from_slice(bytes).deserialize_map(members);
+        stopped.ok();
+        Self(read)
+    }
+
     /// The value of a member; `None` if it is missing or null. Of several, the last counts.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
@@ -71,6 +85,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             }
         }
         deserializer.deserialize_map(Members).map(Object)
+    }
+}
+
+/// Takes members until one has one of these names.
+struct Before<'r, 'a> {
+    names: &'r [&'r str],
+    read: &'r mut Vec<(String, Value<'a>)>,
+}
+
+impl<'a> Visitor<'a> for Before<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if self.names.contains(&key.as_str()) {
+                break;
+            }
+            let value: &RawValue = map.next_value()?;
+            self.read.push((key, Value(value.get())));
+        }
+        Ok(())
     }
 }
 
@@ -286,6 +325,24 @@ mod tests {
         assert_eq!(object.get("d").unwrap().raw(), r#"{"x": [1, 2]}"#);
         assert_eq!(object.word("e"), None);
         assert!(Object::read("[1]").is_none());
+    }
+
+    #[test]
+    fn only_members_before_a_name_are_looked_at() {
+        let names = ["messages", "input"];
+        for (json, expected) in [
+            (r#"{"a":1,"b":2}"#, [Some(1), Some(2)]),
+            // What follows is no JSON, which nobody finds out.
+            (r#"{"a":1,"messages":[,"b":2}"#, [Some(1), None]),
+            (r#"{"b":2,"input":"\u"#, [None, Some(2)]),
+            (r#"{"a":{"messages":7},"b":2}"#, [None, Some(2)]),
+            (r#"{"a":1,"a":3,"c":tru,"b":2}"#, [Some(3), None]),
+            (r#"["a",1]"#, [None, None]),
+        ] {
+            let read = Object::before(json.as_bytes(), &names);
+            let found = ["a", "b"].map(|name| read.get(name).and_then(Value::count));
+            assert_eq!(found, expected, "{json}");
+        }
     }
 
     #[test]
