@@ -16,6 +16,7 @@ use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
 use async_openai::traits::RequestOptionsBuilder as _;
 use futures::stream::{self, BoxStream, StreamExt as _};
+use hyper::body::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 
@@ -348,7 +349,8 @@ impl Shared {
             let (http, body) = (http.clone(), Arc::clone(&body));
             async move {
                 let mut request = factory.build().await?;
-                *request.body_mut() = Some(body.to_vec().into());
+                // The bytes themselves are sent, and no copy of them.
+                *request.body_mut() = Some(Bytes::from_owner(body).into());
                 let headers = request.headers_mut();
                 if !keyed {
                     headers.remove(AUTHORIZATION);
