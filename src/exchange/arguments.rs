@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::exchange::plain;
+
 /// The arguments in this text, which may have come as a string that holds them. None at all are
 /// those of a tool without parameters; what is no JSON is one string.
 pub fn arguments(text: &str) -> Value {
@@ -20,6 +22,12 @@ pub fn arguments(text: &str) -> Value {
 pub fn normalised(mut value: Value) -> String {
     value.sort_all_objects();
     value.to_string()
+}
+
+/// The same of the arguments in this text. Where they are spelled as nearly all are, no value is made
+/// of them.
+pub fn normal(text: &str) -> String {
+    plain::normal(text).unwrap_or_else(|| normalised(arguments(text)))
 }
 
 #[cfg(test)]

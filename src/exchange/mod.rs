@@ -7,9 +7,10 @@
 mod message;
 mod response;
 mod tool;
+mod plain;
 mod arguments;
 
-pub use arguments::{arguments, normalised};
+pub use arguments::{arguments, normal, normalised};
 pub use message::{Message, SentCall};
 pub use response::{Ending, Reasoning, Response, ResponseTime, ToolCall, Usage};
 pub use tool::{Clipped, Effect, Facts, FileRead, FileWritten, Grant, Hint, Status, Supersession};

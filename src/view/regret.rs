@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::{Status, ToolCall, ToolResult, arguments, normalised};
+use crate::exchange::{Status, ToolCall, ToolResult, normal};
 use crate::id::{CallId, Digest, EntryId};
 use crate::overlay::Layer;
 use crate::overlay::layers::{Cover, Reads};
@@ -199,6 +199,6 @@ fn hidden_by(reads: Reads) -> Option<EntryId> {
 
 /// The digest of a tool's name and its arguments, equal for whatever means the same.
 fn digest(call: &ToolCall) -> Digest {
-    let arguments = normalised(arguments(&call.arguments));
-    Digest::of(format!("{}\n{arguments}", call.name).as_bytes())
+    let arguments = normal(&call.arguments);
+    Digest::of([&call.name, "\n", &arguments].concat().as_bytes())
 }
