@@ -122,7 +122,7 @@ impl Transcript {
         let entry = Some(entry);
         self.slots.push(Slot { entry, line });
         self.held += 1;
-        self.fetched = Fetched::default();
+        self.fetched.forget();
         true
     }
 
@@ -228,7 +228,7 @@ impl Transcript {
 
     /// Lets go of what was read again only to be looked at.
     pub(crate) fn forget_fetched(&mut self) {
-        self.fetched = Fetched::default();
+        self.fetched.forget();
     }
 
     /// The entry that is so many before the newest, if it is held.

@@ -91,6 +91,14 @@ type Cells<T> = OnceLock<Box<[OnceLock<T>]>>;
 const CELLS: usize = 64;
 
 impl Fetched {
+    /// Forgets them. What nothing was added to, and nobody else has, serves on.
+    pub(super) fn forget(&mut self) {
+        let is_empty = |blocks: &mut OnceLock<_>| blocks.get().is_none();
+        if !Arc::get_mut(&mut self.0).is_some_and(is_empty) {
+            *self = Self::default();
+        }
+    }
+
     /// The entry at a place below `count`, read now if it was not before.
     pub(super) fn get_or(
         &self,
