@@ -93,8 +93,10 @@ impl Aging {
 impl View {
     /// Takes a new result that stands in the view into account.
     pub(super) fn age(&mut self, call: CallId) {
-        self.aging.recent.push_back(call);
-        self.ripen();
+        if !self.defers {
+            self.aging.recent.push_back(call);
+            self.ripen();
+        }
     }
 
     /// Counts anew what is old, and looks at all of it again.
@@ -113,7 +115,12 @@ impl View {
         self.count_old();
     }
 
-    fn count_old(&mut self) {
+    /// Counts what is old, over all that stands. What is only passed by is asked of by nobody, and is
+    /// counted once at the end.
+    pub(super) fn count_old(&mut self) {
+        if self.defers {
+            return;
+        }
         let mut standing = Vec::new();
         for piece in self.pieces.list() {
             let (Part::Result(index), Some(item)) = (piece.part, self.items.get(piece.item)) else {

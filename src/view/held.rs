@@ -74,9 +74,10 @@ impl View {
         spent
     }
 
-    /// Renders what was put off, and from now on each entry's messages as it comes.
+    /// Renders and counts what was put off, and from now on each entry's messages as it comes.
     pub(crate) fn catch_up(&mut self) {
         self.defers = false;
+        self.count_old();
         self.settle(true);
     }
 

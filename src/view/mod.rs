@@ -88,7 +88,7 @@ pub struct View {
     regret: Regret,
     hold: Hold,
     stirred: Stirred,
-    /// Messages are not rendered before somebody asks.
+    /// Messages are not rendered, and what is old is not counted, before somebody asks.
     defers: bool,
     work: Work,
     measured: Tally,

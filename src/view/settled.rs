@@ -5,8 +5,8 @@ use crate::view::pieces::Part;
 use crate::wire;
 
 impl View {
-    /// Renders nothing for entries that are only passed by, until [`catch_up`](Self::catch_up): what
-    /// their messages read as is asked of none of them.
+    /// Renders nothing for entries that are only passed by, and counts nothing that grows old, until
+    /// [`catch_up`](Self::catch_up): what their messages read as is asked of none of them.
     pub(crate) fn defer(&mut self) {
         self.defers = true;
     }
