@@ -114,11 +114,14 @@ fn a_round_costs_what_is_new() {
         assert!(work.visited <= 5, "{work:?}");
         assert!(work.looked <= 3, "{work:?}");
         assert!(work.rendered <= 5000, "{work:?}");
+        assert!(work.measured <= 5000, "{work:?}");
         assert_eq!(work.fetched, 0, "{work:?}");
     }
     // Overlays included, hardly a message is rendered twice.
     let whole = spent(&rounds[0].0, &rounds[2000].0);
     assert!(whole.rendered < 2000 * 5000, "{whole:?}");
+    // Behind an overlay what follows is hashed again: less than two results a round.
+    assert!(whole.hashed < 2000 * 8000, "{whole:?}");
     // And the second half of the run costs what the first one cost.
     let early = spent(&rounds[0].0, &rounds[1000].0);
     let late = spent(&rounds[1000].0, &rounds[2000].0);
