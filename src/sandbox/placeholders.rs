@@ -35,6 +35,26 @@ impl Kind {
     pub(super) const HERE: Self = Self::File(".\n");
 }
 
+/// One that is open, and locked for as long as it is used.
+///
+/// The lock is given back by name: a process that is being started has a copy of all that is open here
+/// until its program begins, and what is only closed stays locked that long.
+#[derive(Debug)]
+pub(super) struct Used(OwnedFd);
+
+impl Used {
+    fn lock(&self, how: FlockOperation) -> Result<(), Errno> {
+        rustix::fs::flock(&self.0, how)
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        // Where that fails, it ends with the last copy.
+        self.lock(FlockOperation::Unlock).ok();
+    }
+}
+
 /// Makes one; `None` if something is there already.
 pub(super) fn make(path: &Path, kind: Kind) -> io::Result<Option<Placeholder>> {
     let (directory, name) = beside(path)?;
@@ -53,8 +73,8 @@ pub(super) fn make(path: &Path, kind: Kind) -> io::Result<Option<Placeholder>> {
         Err(Errno::EXIST) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     }
-    let used = read(&directory, &name)?;
-    rustix::fs::flock(&used, FlockOperation::NonBlockingLockShared)?;
+    let used = Used(read(&directory, &name)?);
+    used.lock(FlockOperation::NonBlockingLockShared)?;
     Ok(Some(Placeholder {
         path: path.to_owned(),
         _used: used,
@@ -64,16 +84,16 @@ pub(super) fn make(path: &Path, kind: Kind) -> io::Result<Option<Placeholder>> {
 /// Uses one that another run uses too, or that a killed one left; `None` if it is something else.
 pub(super) fn adopt(path: &Path, kind: Kind) -> Option<Placeholder> {
     let (directory, name) = beside(path).ok()?;
-    let used = read(&directory, &name).ok()?;
-    if !is_one(&used, kind)? {
+    let used = Used(read(&directory, &name).ok()?);
+    if !is_one(&used.0, kind)? {
         return None;
     }
     // A directory for hooks that nobody uses is as likely the user's.
-    let in_use = || rustix::fs::flock(&used, FlockOperation::NonBlockingLockExclusive).is_err();
+    let in_use = || used.lock(FlockOperation::NonBlockingLockExclusive).is_err();
     if path.ends_with("hooks") && !in_use() {
         return None;
     }
-    rustix::fs::flock(&used, FlockOperation::NonBlockingLockShared).ok()?;
+    used.lock(FlockOperation::NonBlockingLockShared).ok()?;
     Some(Placeholder {
         path: path.to_owned(),
         _used: used,
@@ -95,13 +115,13 @@ pub(crate) fn remove_placeholders(placeholders: &[PathBuf]) {
 fn remove(path: &Path) -> Result<(), Errno> {
     let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
     let (directory, name) = beside(path).map_err(errno)?;
-    let opened = read(&directory, &name)?;
-    rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
-    if is_one(&opened, Kind::Directory) == Some(true) {
+    let opened = Used(read(&directory, &name)?);
+    opened.lock(FlockOperation::NonBlockingLockExclusive)?;
+    if is_one(&opened.0, Kind::Directory) == Some(true) {
         rustix::fs::unlinkat(&directory, &name, AtFlags::REMOVEDIR)
     } else if [Kind::File(""), Kind::HERE]
         .iter()
-        .any(|kind| is_one(&opened, *kind) == Some(true))
+        .any(|kind| is_one(&opened.0, *kind) == Some(true))
     {
         rustix::fs::unlinkat(&directory, &name, AtFlags::empty())
     } else {
@@ -164,6 +184,8 @@ mod tests {
             drop(first);
             remove(&path).unwrap_err();
             assert!(path.exists(), "{name}");
+            // As a process has one that is being started by another thread.
+            let _copy = second._used.0.try_clone().unwrap();
             drop(second);
             assert_eq!(adopt(&path, kind).is_some(), name != "hooks");
             remove_placeholders(std::slice::from_ref(&path));

@@ -6,8 +6,9 @@
 //! it, and what is watched includes it.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use crate::sandbox::placeholders::Used;
 
 /// The directory of a repository.
 pub(crate) const REPOSITORY: &str = ".git";
@@ -63,7 +64,7 @@ pub(super) struct Placeholder {
     /// Where it is.
     pub(super) path: PathBuf,
     /// It is locked: whoever uses it last removes it.
-    pub(super) _used: OwnedFd,
+    pub(super) _used: Used,
 }
 
 impl Protected {
