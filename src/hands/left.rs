@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::hands::watched::{self, Depth};
-use crate::sandbox::{Ground, Protected, Walls, follow};
+use crate::sandbox::{Ground, Protected, Walls, follow, is_there};
 use crate::tools::{Outcome, scope};
 
 /// How many entries of a repository are looked at for links.
@@ -289,8 +289,4 @@ fn key(trace: &(Trace, String)) -> u64 {
     let mut hasher = DefaultHasher::new();
     trace.hash(&mut hasher);
     hasher.finish()
-}
-
-fn is_there(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
 }

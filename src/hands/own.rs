@@ -9,6 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::sandbox;
+
 /// How such a directory is called; its numbers follow.
 const NAME: &str = "undertext-hands-";
 
@@ -99,13 +101,23 @@ fn remove(path: &Path) {
 }
 
 /// Lets the owner change every directory from here down.
+///
+/// Tools may have laid a link between two looks, so each directory is opened part by part and changed
+/// by what was opened: none that lies elsewhere.
 fn open_up(path: &Path) {
     let mut rest = vec![path.to_owned()];
-    while let Some(directory) = rest.pop() {
-        fs::set_permissions(&directory, Permissions::from_mode(0o700)).ok();
-        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+    while let Some(path) = rest.pop() {
+        let Ok(opened) = sandbox::open(&path) else {
+            continue;
+        };
+        let held = sandbox::path_of(&opened);
+        if !fs::metadata(&held).is_ok_and(|data| data.is_dir()) {
+            continue;
+        }
+        fs::set_permissions(&held, Permissions::from_mode(0o700)).ok();
+        let entries = fs::read_dir(&held).into_iter().flatten().flatten();
         let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        rest.extend(below.map(|entry| entry.path()));
+        rest.extend(below.map(|entry| path.join(entry.file_name())));
     }
 }
 
@@ -145,8 +157,21 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         fs::set_permissions(&deep, Permissions::from_mode(0o500)).unwrap();
         fs::set_permissions(place.path().join("a"), Permissions::from_mode(0o000)).unwrap();
-        open_up(&place.path().join("a"));
-        let mode = fs::metadata(&deep).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        let top = place.path().canonicalize().unwrap().join("a");
+        open_up(&top);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&deep), 0o700);
+
+        // As it is when a link takes a directory's place after it was seen.
+        let mine = place.path().join("mine");
+        fs::create_dir_all(mine.join("sub")).unwrap();
+        for path in [&mine, &mine.join("sub")] {
+            fs::set_permissions(path, Permissions::from_mode(0o750)).unwrap();
+        }
+        std::os::unix::fs::symlink(&mine, top.join("link")).unwrap();
+        for path in [top.join("link"), top.join("link/sub"), top.join("none")] {
+            open_up(&path);
+        }
+        assert_eq!((mode(&mine), mode(&mine.join("sub"))), (0o750, 0o750));
     }
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::Unenforceable;
+use crate::sandbox::paths::is_there;
 use crate::sandbox::protected::{BACK, Beyond, REPOSITORY};
-use crate::sandbox::repositories::{Search, is_repository, is_there, real, told};
+use crate::sandbox::repositories::{Search, is_repository, real, told};
 
 impl Search {
     /// Finds the repository that a workspace belongs to, if it lies elsewhere.

@@ -61,7 +61,7 @@ pub(crate) use self::ground::Ground;
 #[cfg(target_os = "linux")]
 pub(crate) use self::namespaces::{begin_own, map_ids};
 #[cfg(target_os = "linux")]
-pub(crate) use self::paths::follow;
+pub(crate) use self::paths::{follow, is_there, of as path_of, open};
 #[cfg(target_os = "linux")]
 pub(crate) use self::placeholders::remove_placeholders;
 #[cfg(target_os = "linux")]

@@ -19,7 +19,7 @@ const LINKS: usize = 40;
 const ROOT: &str = "/";
 
 /// Opens what is at an absolute path to point at it, be it a link.
-pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
     let root = rustix::fs::open(ROOT, POINTING, Mode::empty())?;
     open_below(root, path)
 }
@@ -61,8 +61,13 @@ pub(super) fn create(directory: impl AsFd, name: &OsString) -> Result<OwnedFd, E
 }
 
 /// A path by which the system finds what a descriptor points at, and nothing else.
-pub(super) fn of(opened: &OwnedFd) -> PathBuf {
+pub(crate) fn of(opened: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+}
+
+/// Whether anything is at a path, be it a link that leads nowhere.
+pub(crate) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 /// Where a path leads, and the links that it goes through, each with what it says. `Err` is a link

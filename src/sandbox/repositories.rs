@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::ground::{ENTRIES, Ground, Sort};
-use crate::sandbox::paths::{self, follow};
+use crate::sandbox::paths::{self, follow, is_there};
 use crate::sandbox::placeholders::{self, Kind};
 use crate::sandbox::protected::{BACK, NAMES, Placeholder, Protected, REPOSITORY};
 use crate::sandbox::settings::{self, Named};
@@ -384,10 +384,6 @@ impl Search {
 /// Where a path leads, whoever laid the links.
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
     follow(path, &[]).ok().map(|led| led.real)
-}
-
-pub(super) fn is_there(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
 }
 
 /// Whether something cannot be made there by anybody of this user.
