@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hands::replaced::replaced;
 use crate::hands::watched::{self, Depth};
 use crate::sandbox::{Ground, Protected, Walls, follow, is_there};
 use crate::tools::{Outcome, scope};
@@ -39,8 +40,12 @@ enum Trace {
     Repository,
     /// A link in a repository that leads out of it.
     Link,
+    /// What stands in a repository in the place of what was committed.
+    Replaced,
     /// Something that was begun in a repository.
     Begun,
+    /// What keeps version control from its work.
+    Lock,
     /// What is looked at after each call as well.
     Watched,
 }
@@ -123,7 +128,14 @@ impl Left {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = Vec::new();
         let mut made = Vec::new();
-        for of in [Trace::Repository, Trace::Link, Trace::Begun, Trace::Watched] {
+        for of in [
+            Trace::Repository,
+            Trace::Link,
+            Trace::Replaced,
+            Trace::Begun,
+            Trace::Lock,
+            Trace::Watched,
+        ] {
             let traces = now.traces.iter().filter(|((trace, _), _)| *trace == of);
             let new = traces.filter(|(trace, stamp)| before.known.get(&key(trace)) != Some(*stamp));
             let mut names: Vec<&str> = new.map(|((_, name), _)| name.as_str()).collect();
@@ -157,6 +169,10 @@ impl Left {
         }
         for repository in self.protected.repositories() {
             self.links(repository, &mut found);
+            for (name, stamp) in replaced(repository) {
+                let path = repository.join(name);
+                found.add(Trace::Replaced, self.name(&path), stamp);
+            }
             let parts = fs::read_dir(repository.join("worktrees")).into_iter();
             let parts = parts.flatten().flatten().take(ENTRIES);
             let parts = parts.map(|part| part.path());
@@ -166,6 +182,12 @@ impl Left {
                         let stamp = watched::stamp(&path, Depth::All);
                         found.add(Trace::Begun, self.name(&path), stamp);
                     }
+                }
+                let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+                let entries = entries.take(ENTRIES).map(|entry| entry.path());
+                for path in entries.filter(|path| path.extension().is_some_and(|end| end == "lock"))
+                {
+                    found.add(Trace::Lock, self.name(&path), 0);
                 }
             }
         }
@@ -266,6 +288,14 @@ impl Trace {
             Self::Begun => format!(
                 "begun while this ran and not finished: {names}; going on with it runs what is written \
                  there: look at that first, or abort it"
+            ),
+            Self::Replaced => format!(
+                "replaced while this ran: {names}; version control shows and checks out something else \
+                 than was committed there: `git --no-replace-objects` does not, `git replace -d` ends it"
+            ),
+            Self::Lock => format!(
+                "locks were left in a repository while this ran: {names}; version control does nothing \
+                 there until they are removed"
             ),
             Self::Watched => format!(
                 "changed while this ran: {names}; editors, shells or version control act on what \

@@ -53,6 +53,8 @@ mod watched;
 #[cfg(target_os = "linux")]
 mod wanted;
 #[cfg(target_os = "linux")]
+mod replaced;
+#[cfg(target_os = "linux")]
 mod left;
 #[cfg(target_os = "linux")]
 mod proxy;

@@ -22,6 +22,8 @@ use super::{Area, By, bash, git};
 const MADE: &str = "repositories were made while this ran: ";
 const LAID: &str = "links were laid in a repository while this ran: ";
 const BEGUN: &str = "begun while this ran and not finished: ";
+const REPLACED: &str = "replaced while this ran: ";
+const LOCKED: &str = "locks were left in a repository while this ran: ";
 const CHANGED: &str = "changed while this ran: ";
 
 /// A workspace that is a repository with a commit, a link of its owner's and something begun.
@@ -34,11 +36,14 @@ fn area() -> Area {
     git(&root, &["commit", "-qm", "one"]);
     symlink(area.path("outside"), root.join(".git/mine")).unwrap();
     fs::create_dir(root.join(".git/sequencer")).unwrap();
+    // Its owner has something replaced already, and works on something else.
+    git(&root, &["replace", "HEAD:sub/b.txt", "HEAD:a.txt"]);
+    fs::write(root.join(".git/shallow.lock"), "").unwrap();
     area
 }
 
 /// Each deed beside what is told of it, up to the reasons.
-const DEEDS: [(&str, &str, &str); 19] = [
+const DEEDS: [(&str, &str, &str); 24] = [
     ("true", "", ""),
     ("cp a.txt c.txt; rm -r sub; mkdir -p other/dir", "", ""),
     // What version control does itself is finished.
@@ -90,6 +95,23 @@ const DEEDS: [(&str, &str, &str); 19] = [
         ".git/rebase-merge",
     ),
     ("echo x > .git/sequencer/opts", BEGUN, ".git/sequencer"),
+    (
+        "git replace HEAD:a.txt HEAD:sub/b.txt",
+        REPLACED,
+        ".git/refs/replace/ce013625030ba8dba906f756967f9e9ca394464a",
+    ),
+    (
+        "git replace HEAD:a.txt HEAD:sub/b.txt; git pack-refs --all",
+        REPLACED,
+        ".git/refs/replace/ce013625030ba8dba906f756967f9e9ca394464a",
+    ),
+    (
+        "echo ce013625030ba8dba906f756967f9e9ca394464b > .git/refs/replace/$(git rev-parse HEAD:sub/b.txt)",
+        REPLACED,
+        ".git/refs/replace/61780798228d17af2d34fce4cfbdf35556832472",
+    ),
+    ("echo x > .git/info/grafts", REPLACED, ".git/info/grafts"),
+    ("touch .git/index.lock", LOCKED, ".git/index.lock"),
     (
         "mkdir -p .git/remotes; echo URL: x > .git/remotes/origin",
         CHANGED,
