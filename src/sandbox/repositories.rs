@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::ground::{ENTRIES, Ground, Sort};
@@ -52,6 +53,7 @@ pub(super) fn find(
         placeholders: Vec::new(),
         makes: mechanism == Mechanism::Namespaces,
         seen: BTreeSet::new(),
+        linked: BTreeSet::new(),
     };
     for root in &bounds.written() {
         if !root.is_dir() || search.found.is_granted(root) {
@@ -93,6 +95,17 @@ pub(super) fn find(
     if let Some((root, writes)) = work {
         search.around(root, writes, home)?;
     }
+    if let Some(first) = search.linked.first() {
+        let more = match search.linked.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        search.found.told.push(format!(
+            "{}{more}: protected by this name, but not by another that it has (a hard link); put a copy \
+             in its place to end that",
+            first.display()
+        ));
+    }
     search.found.repositories = search.seen;
     Ok((search.found, search.placeholders))
 }
@@ -108,6 +121,8 @@ pub(super) struct Search {
     makes: bool,
     /// The repositories that were found.
     seen: BTreeSet<PathBuf>,
+    /// What is protected by this name and has others.
+    linked: BTreeSet<PathBuf>,
 }
 
 impl Search {
@@ -360,7 +375,21 @@ impl Search {
         if let Some(parent) = path.parent() {
             self.hold(root, parent);
         }
+        self.remember_linked(&path);
         self.found.fixed.insert(path);
+    }
+
+    /// Remembers which files have other names, of what is fixed and of what lies in it, as hooks do: by
+    /// those they may be written.
+    fn remember_linked(&mut self, path: &Path) {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let entries = entries.take(ENTRIES).map(|entry| entry.path());
+        for path in std::iter::once(path.to_owned()).chain(entries) {
+            let is_linked = |data: fs::Metadata| data.is_file() && data.nlink() > 1;
+            if fs::symlink_metadata(&path).is_ok_and(is_linked) {
+                self.linked.insert(path);
+            }
+        }
     }
 
     /// Holds a path below the root, and every directory on the way.

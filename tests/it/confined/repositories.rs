@@ -77,6 +77,36 @@ async fn repositories_are_protected_wherever_they_are() {
     }
 }
 
+/// What has another name is written by that one, which is told when a run begins.
+#[tokio::test]
+async fn another_name_of_what_is_protected_is_told() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let root = area.path("w");
+        repository(&root.join(".git"));
+        repository(&root.join("sub/.git"));
+        fs::create_dir_all(root.join("sub/.git/hooks")).unwrap();
+        fs::write(root.join("sub/.git/hooks/pre-push"), "true\n").unwrap();
+        let Some((hands, enforced)) = area.hands(by).await else {
+            continue;
+        };
+        hands.close().await;
+        assert_eq!(enforced.unwrap().told, [""; 0], "{by:?}");
+        for (name, other) in [("config", "x"), ("hooks/pre-push", "y")] {
+            let name = root.join("sub/.git").join(name);
+            fs::hard_link(name, root.join(other)).unwrap();
+        }
+        let (hands, enforced) = area.hands(by).await.unwrap();
+        hands.close().await;
+        let expected = format!(
+            "{}/sub/.git/config and 1 more: protected by this name, but not by another that it has (a \
+             hard link); put a copy in its place to end that",
+            root.display()
+        );
+        assert_eq!(enforced.unwrap().told, [expected], "{by:?}");
+    }
+}
+
 /// A submodule that is not fetched yet is not fetched into something that a tool has laid.
 #[tokio::test]
 async fn a_repository_without_submodules_gets_none() {
