@@ -122,8 +122,9 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let Some(frame) = Frame::next_now(&mut socket)? else {
         return Ok(());
     };
-    let charter: Charter = frame.message()?;
+    let mut charter: Charter = frame.message()?;
     let limits = Limits::of(&charter.bounds.limits);
+    charter.bounds.limits.memory = Some(limits.memory());
     // Who looks after limits is to have its turn before what it looks at. This is the time to ask.
     let usual = limits::hurry();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))

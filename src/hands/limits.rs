@@ -52,6 +52,11 @@ impl Limits {
         }
     }
 
+    /// The memory that they may take, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// The same for tools that write in these directories.
     pub(super) fn writing(mut self, written: &[PathBuf]) -> Self {
         self.disk.places = Place::all(written);

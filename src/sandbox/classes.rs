@@ -42,6 +42,8 @@ pub enum Class {
     Leftovers,
     /// More processes than the machine can bear.
     Bombs,
+    /// Memory that the kernel holds for processes, and that none of them has mapped.
+    Memory,
 }
 
 /// How a way is held.
@@ -56,7 +58,7 @@ pub enum Held {
 
 impl Class {
     /// All of them, in order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Write,
         Self::Attributes,
         Self::Repositories,
@@ -74,6 +76,7 @@ impl Class {
         Self::Kernel,
         Self::Leftovers,
         Self::Bombs,
+        Self::Memory,
     ];
 
     /// What it is called.
@@ -96,6 +99,7 @@ impl Class {
             Self::Kernel => "mounts, namespaces, modules, keyrings",
             Self::Leftovers => "processes that outlive the run",
             Self::Bombs => "thousands of processes",
+            Self::Memory => "memory that no process has mapped",
         }
     }
 }
@@ -142,6 +146,10 @@ pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
         Class::Bombs if scoped => {
             Held::By("a count ten times a second; they are stopped, then ended")
         }
+        Class::Memory if spaces => {
+            Held::Open("/dev/shm is limited; memfds, pipes, sockets and messages are not counted")
+        }
+        Class::Memory => Held::Open("memfds, pipes and sockets are not counted"),
         Class::Leftovers | Class::Bombs => {
             Held::Open("they are ended, unless they kill the processes that see to it")
         }

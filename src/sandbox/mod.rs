@@ -164,6 +164,11 @@ pub(crate) fn enforce(bounds: &Bounds, mechanism: Mechanism) -> Result<Walls, Un
     if mechanism == Mechanism::Namespaces && !bounds.open {
         loopback::raise()?;
     }
+    if mechanism == Mechanism::Namespaces
+        && let Some(memory) = bounds.limits.memory
+    {
+        namespaces::limit_segments(memory);
+    }
     let (protected, placeholders) = repositories::find(bounds, mechanism)?;
     let built = match mechanism {
         Mechanism::Namespaces => mounts::Mounts::build(bounds, &protected),

@@ -5,7 +5,8 @@
 //! can be neither written nor moved; [`Mounts::missing`] notices where one was lost from outside.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::ops::Bound;
@@ -22,6 +23,9 @@ use crate::sandbox::landlock::DEVICES;
 use crate::sandbox::paths::{self, follow};
 use crate::sandbox::scene::{Right, Scene, Shown, Why};
 use crate::sandbox::{Bounds, Protected, Unenforceable, layers};
+
+/// How many files may share memory.
+const SHARED: u32 = 65_536;
 
 /// The mounts that hold what is protected or hidden.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +63,7 @@ impl Mounts {
             mounts: Self::default(),
         };
         built.proc()?;
-        built.devices()?;
+        built.devices(bounds.limits.memory)?;
         let scene = Scene::of(bounds, protected, &own("tmp")?, &own("home")?);
         for (link, target) in &scene.links {
             built.link(link, target)?;
@@ -128,8 +132,9 @@ impl Building {
         rustix::mount::mount("proc", paths::of(&proc), "proc", flags, None).map_err(system(failed))
     }
 
-    /// The devices that everybody may use, terminals of one's own and memory to share.
-    fn devices(&self) -> Result<(), Unenforceable> {
+    /// The devices that everybody may use, terminals of one's own and memory to share: half of what may
+    /// be used, since nobody is seen to use it who has not mapped it.
+    fn devices(&self, memory: Option<u64>) -> Result<(), Unenforceable> {
         let failed = || system("cannot make /dev");
         let root = self.root().map_err(failed())?;
         let opened = paths::make_below(root, Path::new("/dev"), true).map_err(failed())?;
@@ -145,7 +150,12 @@ impl Building {
         rustix::mount::mount("devpts", dev.join("pts"), "devpts", flags, options)
             .map_err(system("cannot mount /dev/pts"))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        rustix::mount::mount("tmpfs", dev.join("shm"), "tmpfs", flags, c"mode=1777")
+        let mut options = format!("mode=1777,nr_inodes={SHARED}");
+        if let Some(memory) = memory {
+            write!(options, ",size={}", memory / 2).ok();
+        }
+        let options = CString::new(options).map_err(system("cannot mount /dev/shm"))?;
+        rustix::mount::mount("tmpfs", dev.join("shm"), "tmpfs", flags, &*options)
             .map_err(system("cannot mount /dev/shm"))?;
         for (name, target) in [
             ("ptmx", "pts/ptmx"),

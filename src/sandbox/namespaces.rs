@@ -39,6 +39,13 @@ pub(crate) fn begin_own(network: bool) -> Result<Ids, Unenforceable> {
     Ok(ids)
 }
 
+/// Limits what segments of memory that are known by a number hold together, mapped or not: half of
+/// what may be used, in pages. Not every system lets every user limit their own.
+pub(super) fn limit_segments(memory: u64) {
+    let pages = memory / 2 / rustix::param::page_size() as u64;
+    std::fs::write("/proc/sys/kernel/shmall", pages.to_string()).ok();
+}
+
 /// Lets the user be known by the same numbers, and the next program keep the rights that are needed
 /// to lay out what it may see.
 pub(crate) fn map_ids(ids: Ids) -> Result<(), Unenforceable> {

@@ -215,6 +215,41 @@ async fn what_is_only_reserved_does_not_count() {
     hands.close().await;
 }
 
+/// What nobody has mapped is no process's memory: where it can be limited, that is half of it.
+#[tokio::test]
+async fn memory_to_share_is_limited() {
+    let area = Area::new();
+    let limits = Allowance {
+        memory: Some(200 << 20),
+        ..Allowance::default()
+    };
+    let Some(hands) = allowed(&area, By::Namespaces, limits).await else {
+        return;
+    };
+    let fill = "head -c 150000000 /dev/zero > /dev/shm/x; stat -c %s /dev/shm/x; rm /dev/shm/x";
+    let outcome = bash(&hands, fill).await;
+    assert!(outcome.content.contains("No space left"), "{outcome:?}");
+    assert!(outcome.content.contains("\n104857600\n"), "{outcome:?}");
+    let fill = "python3 -c 'for n in range(70_000): open(f\"/dev/shm/{n}\", \"w\").close()'";
+    let outcome = bash(
+        &hands,
+        &format!("{fill}; find /dev/shm -mindepth 1 -delete; ls /dev/shm | wc -l"),
+    )
+    .await;
+    assert!(outcome.content.contains("No space left"), "{outcome:?}");
+    assert!(outcome.content.contains("\n0\n"), "{outcome:?}");
+    // Other users may limit their own on some systems only.
+    if rustix::process::geteuid().is_root() {
+        let of = |mib: u32| {
+            let get = format!("c.shmget(0, {mib} << 20, 0o1600)");
+            format!("python3 -c 'import ctypes; c = ctypes.CDLL(None); print({get} < 0)'")
+        };
+        let both = [of(50), of(150)].join("; ");
+        assert_eq!(bash(&hands, &both).await.content, "False\nTrue\n");
+    }
+    hands.close().await;
+}
+
 /// The most memory that this process has had, in KiB.
 fn peak(hands: &str) -> u64 {
     let line = hands
