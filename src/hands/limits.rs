@@ -24,6 +24,10 @@ const HURRIED: Duration = Duration::from_millis(5);
 /// How many more of them there are then than at the look before.
 const MANY: u64 = 32;
 
+/// How many files it must be possible to make on a disk still, where that is limited and some of the
+/// disk is to stay free at all.
+const FILES: u64 = 10_000;
+
 /// How much sooner who looks gets its turn than whoever is looked at, where that is allowed.
 const PRIORITY: i32 = 10;
 
@@ -179,24 +183,37 @@ struct Disk {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    /// Below this whoever runs is ended. Then it is lowered, so that something can be removed.
-    least: Mutex<u64>,
+    bytes: Least,
+    files: Least,
 }
+
+/// How much is to be left of something: below this whoever runs is ended. Then it is lowered, so that
+/// something can be removed.
+#[derive(Debug, Default)]
+struct Least(Mutex<u64>);
 
 impl Disk {
     /// What to say if too little is left.
     fn shortage(&self) -> Option<String> {
         self.places.iter().find_map(|place| {
-            let free = free(&place.path)?;
-            place.is_short(free, self.floor).then(|| {
-                format!(
-                    "[only {} MiB were left on the disk of {}, so whatever ran was ended (sandbox); \
-                     remove what is not needed; the user sets how much must stay free with \
-                     sandbox.limits.free_disk in config.yaml]",
-                    grouped(free >> 20),
-                    scope::one_line(&place.path.to_string_lossy())
-                )
-            })
+            let free = Free::at(&place.path)?;
+            let few = if self.floor == 0 { 0 } else { FILES };
+            let (left, allows) = if place.bytes.is_passed(free.bytes, self.floor) {
+                let left = format!("{} MiB were left", grouped(free.bytes >> 20));
+                (left, "sets how much must stay free with sandbox.limits.free_disk")
+            } else if let Some(files) = free.files
+                && place.files.is_passed(files, few)
+            {
+                let left = format!("{} files could still be made", grouped(files));
+                (left, "lifts that with sandbox.limits.free_disk: 0")
+            } else {
+                return None;
+            };
+            Some(format!(
+                "[only {left} on the disk of {}, so whatever ran was ended (sandbox); remove what is \
+                 not needed; the user {allows} in config.yaml]",
+                scope::one_line(&place.path.to_string_lossy())
+            ))
         })
     }
 }
@@ -210,17 +227,22 @@ impl Place {
             let system = std::fs::metadata(path).ok().map(|data| data.dev());
             if system.is_some() && !known.contains(&system) {
                 known.push(system);
-                let (path, least) = (path.clone(), Mutex::default());
-                places.push(Self { path, least });
+                places.push(Self {
+                    path: path.clone(),
+                    bytes: Least::default(),
+                    files: Least::default(),
+                });
             }
         }
         places
     }
+}
 
+impl Least {
     /// Whether so little is free that whoever runs is ended: less than the floor, or where less than
     /// twice that was there, half of what was.
-    fn is_short(&self, free: u64, floor: u64) -> bool {
-        let mut least = self.least.lock().unwrap_or_else(PoisonError::into_inner);
+    fn is_passed(&self, free: u64, floor: u64) -> bool {
+        let mut least = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_short = free < *least;
         let bound = floor.min(free / 2);
         *least = if is_short { bound } else { bound.max(*least) };
@@ -228,10 +250,23 @@ impl Place {
     }
 }
 
-/// What is free where this lies, in bytes, for whoever is not root.
-fn free(path: &Path) -> Option<u64> {
-    let system = rustix::fs::statvfs(path).ok()?;
-    Some(system.f_bavail.saturating_mul(system.f_frsize))
+/// What is free of a file system, for whoever is not root.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    bytes: u64,
+    /// How many files can be made; `None` where they are as many as there is room for.
+    files: Option<u64>,
+}
+
+impl Free {
+    /// Where this lies.
+    fn at(path: &Path) -> Option<Self> {
+        let system = rustix::fs::statvfs(path).ok()?;
+        Some(Self {
+            bytes: system.f_bavail.saturating_mul(system.f_frsize),
+            files: (system.f_files > 0).then_some(system.f_favail),
+        })
+    }
 }
 
 /// The memory of this machine, or of the part of it that this process may have.
@@ -271,10 +306,7 @@ mod tests {
 
     #[test]
     fn a_disk_never_loses_more_than_half_of_what_is_left_at_once() {
-        let place = Place {
-            path: "/".into(),
-            least: Mutex::default(),
-        };
+        let least = Least::default();
         // What is free at each look, with a floor of 100, and whether it is too little.
         for (free, is_short) in [
             (1000, false),
@@ -291,7 +323,7 @@ mod tests {
             (900, false),
             (99, true),
         ] {
-            assert_eq!(place.is_short(free, 100), is_short, "{free}");
+            assert_eq!(least.is_passed(free, 100), is_short, "{free}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What tools may take of the machine: too much is ended, said, and the next call works.
 
+use std::ffi::CStr;
 use std::fs;
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
@@ -135,8 +136,19 @@ async fn zombies_without_end_are_ended() {
 /// A disk is not filled to its end: whoever fills it is ended, and what is not needed can be removed.
 #[test]
 fn a_disk_is_not_filled() {
-    // A thread of its own has mounts of its own, with a disk of 64 MiB.
-    let filled = std::thread::spawn(|| {
+    on_disk(c"size=64m", fill);
+}
+
+/// A disk that holds so many files and no more is not filled with those either.
+#[test]
+fn a_disk_is_not_filled_with_names() {
+    on_disk(c"nr_inodes=3000", make_many);
+}
+
+/// Tries this on a disk of its own.
+fn on_disk(options: &'static CStr, attempt: impl AsyncFn(&Area, By) + Send + 'static) {
+    // A thread of its own has mounts of its own.
+    let filled = std::thread::spawn(move || {
         let area = Area::new();
         let apart = nix::sched::CloneFlags::CLONE_NEWNS | nix::sched::CloneFlags::CLONE_FS;
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -144,13 +156,12 @@ fn a_disk_is_not_filled() {
             .map_err(std::io::Error::from)
             .and_then(|()| Ok(rustix::mount::mount_change("/", private)?))
             .and_then(|()| {
-                let (flags, size) = (MountFlags::empty(), c"size=64m");
                 Ok(rustix::mount::mount(
                     "disk",
                     area.path("w"),
                     "tmpfs",
-                    flags,
-                    size,
+                    MountFlags::empty(),
+                    options,
                 )?)
             });
         if let Err(error) = mounted {
@@ -162,7 +173,7 @@ fn a_disk_is_not_filled() {
         let runtime = runtime.enable_all().build().unwrap();
         runtime.block_on(async {
             for by in [By::Namespaces, By::Landlock] {
-                fill(&area, by).await;
+                attempt(&area, by).await;
             }
         });
     });
@@ -194,6 +205,21 @@ async fn fill(area: &Area, by: By) {
         bash(&hands, "rm all ??; sleep 0.3; ls").await.content,
         "a.txt\n"
     );
+    hands.close().await;
+}
+
+/// Makes most of the 3,000 files that can be made here.
+async fn make_many(area: &Area, by: By) {
+    let Some(hands) = allowed(area, by, Allowance::default()).await else {
+        return;
+    };
+    let outcome = bash(&hands, "seq 2500 | xargs touch; sleep 20").await;
+    let end = "files could still be made on the disk of ";
+    assert!(outcome.content.contains(end), "{by:?}: {outcome:?}");
+    let end = "the user lifts that with sandbox.limits.free_disk: 0 in config.yaml]";
+    assert!(outcome.content.ends_with(end), "{by:?}: {outcome:?}");
+    let next = bash(&hands, "cat a.txt; find . -name '[0-9]*' -delete; ls").await;
+    assert_eq!(next.content, "hello\na.txt\n", "{by:?}");
     hands.close().await;
 }
 
