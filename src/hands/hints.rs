@@ -10,10 +10,8 @@ use crate::exchange::Status;
 use crate::hands::unreached;
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
+use crate::tools::scope::OUTSIDE;
 use crate::words::grouped;
-
-/// How file tools say that a path is out of bounds.
-const OUTSIDE: &str = "file tools act only below it";
 
 /// How programs say that a service of the machine is not there.
 const SERVICES: [&str; 4] = [

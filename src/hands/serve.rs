@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use crate::exchange::Status;
 #[cfg(target_os = "linux")]
 use crate::hands::hints::Hints;
 #[cfg(target_os = "linux")]
@@ -21,7 +22,7 @@ use crate::hands::{Answer, Ask, Order, look};
 use crate::id::CallId;
 use crate::tools::background::Jobs;
 use crate::tools::external::{self, External};
-use crate::tools::scope::Site;
+use crate::tools::scope::{OUTSIDE, Site};
 use crate::tools::walk::{self, Watch};
 use crate::tools::workspace::Workspace;
 use crate::tools::{Outcome, bash, edit, family, glob, grep, hook, job, read, write};
@@ -192,6 +193,12 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
             None => Outcome::error(format!("There is no tool {name} here.")),
         },
     };
+    if !bench.alone && outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
+        outcome.add_line(
+            "[commands reach it; the user lets file tools act there by running in a directory that \
+             holds it (-C)]",
+        );
+    }
     #[cfg(target_os = "linux")]
     if let Some(hints) = &bench.hints {
         hints.add(&mut outcome);

@@ -60,11 +60,14 @@ pub(crate) enum Missing {
     Create,
 }
 
+/// What is said of every path that is [`Refusal::Outside`].
+pub(crate) const OUTSIDE: &str = "file tools act only below it";
+
 /// Why a file tool does not act on a path.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     /// Policy forbids it.
-    #[error("outside the workspace {root}; file tools act only below it")]
+    #[error("outside the workspace {root}; {OUTSIDE}")]
     Outside { root: String },
     #[error(
         "protected: it would run programs outside the sandbox; the user allows it with `write` below \

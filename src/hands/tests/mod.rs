@@ -292,6 +292,28 @@ async fn no_process_is_left_when_a_call_ends() {
     }
 }
 
+/// Where nothing is confined, file tools still act in the workspace alone, which is no dead end.
+#[tokio::test]
+async fn a_path_outside_is_refused_with_a_way_on() {
+    let bench = Bench::new();
+    for (tool, arguments) in [
+        ("Read", r#"{"path": "/etc/hostname"}"#),
+        ("Grep", r#"{"pattern": "x", "path": "/etc"}"#),
+        ("Glob", r#"{"pattern": "/etc/*"}"#),
+    ] {
+        let order = Order {
+            tool: tool.into(),
+            arguments: arguments.into(),
+            ..bench.order(1, "", 1)
+        };
+        let outcome = bench.hands.run(order).await;
+        assert_eq!(outcome.status, Status::Denied, "{tool}: {outcome:?}");
+        let end = "file tools act only below it\n[commands reach it; the user lets file tools act there \
+                   by running in a directory that holds it (-C)]";
+        assert!(outcome.content.ends_with(end), "{tool}: {outcome:?}");
+    }
+}
+
 /// Waits until a process with this word runs, or until none does.
 async fn until(runs: bool, word: &str) {
     let settled = async {
