@@ -466,23 +466,34 @@ fn nothing_that_works_on_runs_shows_a_secret() {
     }
 }
 
-/// What is played again keeps out what a run with these settings would: the key of the server too.
+/// What is played again keeps out what a run with these settings would: the key of the server too,
+/// whether settings name it or it is said each time.
 #[test]
 fn known_values_are_kept_out_of_a_run_that_is_played_again() {
-    let place = place("");
-    let provider = Provider::new(show_all().into_iter().chain([says("Done.")]));
-    let config = place.path("home/.config/undertext/config.yaml");
-    let url = &provider.url;
-    let server = format!("model: {{ name: m, base_url: \"{url}\", api_key_env: MODEL_SERVER }}\n");
-    fs::write(config, server).unwrap();
-    assert_eq!(command(&place, &["run", "print it"]).code, 0);
-    let again = command(&place, &["replay", "--run"]);
-    assert_eq!(again.code, 0, "{again:?}");
-    let runs = place.transcripts();
-    assert_eq!(runs.len(), 2);
-    for path in runs {
-        let bytes = fs::read(&path).unwrap();
-        assert!(holds(&bytes, "[secret]"));
-        assert_eq!(shows(&bytes, &[]), [""; 0]);
+    for (settings, run, replay) in [
+        (", api_key_env: MODEL_SERVER", "run", "replay --run"),
+        (
+            "",
+            "run --api-key-env MODEL_SERVER",
+            "replay --run --set model.api_key_env=MODEL_SERVER",
+        ),
+    ] {
+        let place = place("");
+        let provider = Provider::new(show_all().into_iter().chain([says("Done.")]));
+        let config = place.path("home/.config/undertext/config.yaml");
+        let url = &provider.url;
+        let server = format!("model: {{ name: m, base_url: \"{url}\"{settings} }}\n");
+        fs::write(config, server).unwrap();
+        let run: Vec<&str> = run.split(' ').chain(["print it"]).collect();
+        assert_eq!(command(&place, &run).code, 0);
+        let again = command(&place, &replay.split(' ').collect::<Vec<_>>());
+        assert_eq!(again.code, 0, "{again:?}");
+        let runs = place.transcripts();
+        assert_eq!(runs.len(), 2);
+        for path in runs {
+            let bytes = fs::read(&path).unwrap();
+            assert!(holds(&bytes, "[secret]"));
+            assert_eq!(shows(&bytes, &[]), [""; 0], "{replay}");
+        }
     }
 }
