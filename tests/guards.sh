@@ -131,7 +131,13 @@ guard 'no terminal of the user by Landlock alone' src/sandbox/landlock.rs \
     'rules.add(Path::new("/proc"), read)?; rules.add(Path::new("/dev/pts"), all)?;' \
     --test it confined::inherited
 guard 'a place is held while another run needs it' src/sandbox/placeholders.rs \
-    'rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive)?;' '' --test it confined::
+    'opened.lock(FlockOperation::NonBlockingLockExclusive)?;' '' --lib sandbox::placeholders
+guard 'a place is let go of though a copy of it is open' src/sandbox/placeholders.rs \
+    'self.lock(FlockOperation::Unlock).ok();' '' --lib sandbox::placeholders
+guard 'another name of what is protected is told' src/sandbox/repositories.rs \
+    'self.remember_linked(&path);' '' --test it confined::repositories
+guard 'memory to share is limited' src/sandbox/mounts.rs \
+    'write!(options, ",size={}", memory / 2).ok();' '' --test it confined::limits
 guard 'the rules of Landlock' src/sandbox/mod.rs \
     'let landlock = landlock::restrict(bounds, &protected, mechanism)?;' \
     'let landlock = bounds.newest_landlock();' --test it confined::
@@ -151,6 +157,11 @@ guard 'links out of repositories are told of' src/hands/left.rs \
 guard 'what was left before is remembered' src/hands/maker.rs \
     'let charter = self.charter.after(self.before.get());' \
     'let charter = self.charter.after(None);' --test it confined::left
+guard 'what was replaced is told' src/hands/replaced.rs \
+    'found.insert(name, known_by(text.trim().as_bytes()));' '' --test it confined::left
+guard 'what is opened up lies where it is looked for' src/hands/own.rs \
+    'let Ok(opened) = sandbox::open(&path) else {' \
+    'let Ok(opened) = fs::File::open(&path).map(std::os::fd::OwnedFd::from) else {' --lib hands::own
 guard 'nothing is laid for submodules' src/sandbox/repositories.rs \
     'self.fix(&root, &modules, Kind::Directory)?;' '' --test it confined::repositories
 guard 'bare repositories are protected' src/sandbox/repositories.rs \
@@ -170,6 +181,8 @@ guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
 guard 'a disk is not filled' src/hands/limits.rs \
     'let is_short = free < *least;' 'let is_short = false;' --lib hands::limits
+guard 'a disk is not filled with names' src/hands/limits.rs \
+    '&& place.files.is_passed(files, few)' '&& place.files.is_passed(files, 0)' --test it confined::limits
 guard 'only hosts that were named' src/hands/proxy.rs \
     'if !is_allowed(&host, port, &hosts) {' 'if false {' --test it confined::a
 guard 'nothing follows a request' src/hands/proxy.rs \
