@@ -113,10 +113,27 @@ impl Process {
         term.behind(Masks::new(self.known()))
     }
 
-    /// The values of its variables that must be nowhere.
+    /// The values of its variables that must be nowhere. What the path of its directory holds is no
+    /// secret.
     pub(crate) fn known(&self) -> Known {
-        let variables = self.environment.iter();
-        Known::of_variables(variables.map(|(name, value)| (name.as_str(), value.as_str())))
+        let here = self.here(Path::new(""));
+        let each = self.environment.iter();
+        let each = each.map(|(name, value)| self.known_of(name, value));
+        let all = each.reduce(|all, more| all.and(&more));
+        all.unwrap_or_default().but_for(&here.to_string_lossy())
+    }
+
+    /// What is secret in a variable.
+    fn known_of(&self, name: &str, value: &str) -> Known {
+        Known::of_variable(name, value, |path| {
+            let home = self.environment.get("HOME");
+            let at_home = path.strip_prefix("~/").zip(home);
+            let path = at_home.map_or_else(
+                || self.here(Path::new(path)),
+                |(path, home)| Path::new(home).join(path),
+            );
+            path.exists()
+        })
     }
 }
 

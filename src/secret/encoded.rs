@@ -85,9 +85,38 @@ fn base64(bytes: &[u8], ahead: usize, last: [u8; 2]) -> Vec<u8> {
 
 /// The password in an address, if it holds one.
 pub(super) fn password(address: &str) -> Option<&str> {
+    let (_, password) = user(address)?.split_once(':')?;
+    Some(password)
+}
+
+/// Who asks, as an address says before the host, if it does.
+pub(super) fn user(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let (user, _) = authority.rsplit_once('@')?;
-    let (_, password) = user.split_once(':')?;
-    Some(password)
+    Some(user)
+}
+
+/// A part of an address as it stands there, and as it is meant.
+pub(super) fn read(part: &str) -> Vec<String> {
+    let mut meant = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        let digits = (*byte == b'%').then(|| part_of(behind)).flatten();
+        meant.push(digits.unwrap_or(*byte));
+        rest = if digits.is_some() {
+            &behind[2..]
+        } else {
+            behind
+        };
+    }
+    let mut all = vec![part.to_owned()];
+    all.extend(String::from_utf8(meant).ok().filter(|meant| meant != part));
+    all
+}
+
+/// The byte that two hexadecimal digits say.
+fn part_of(text: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(text.get(..2)?).ok()?;
+    u8::from_str_radix(digits, 16).ok()
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::secret::encoded;
+use crate::secret::{encoded, variable};
 
 /// What stands in the place of a value.
 const IN_ITS_PLACE: &str = "[secret]";
@@ -59,16 +59,10 @@ impl Known {
         Self((!all.is_empty()).then(|| Arc::new(Patterns::of(all))))
     }
 
-    /// The values of those of these variables that are secret by their name or look like a secret,
-    /// and what is secret in addresses.
-    pub fn of_variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        Self::new(variables.into_iter().filter_map(|(name, value)| {
-            let value = value.trim();
-            match encoded::password(value) {
-                Some(password) => Some(password),
-                None => is_secret(name, value).then_some(value),
-            }
-        }))
+    /// What is secret in a variable: its value if the name says so, what looks like a secret in it,
+    /// and what stands where addresses hold one. A path is none if `is_there` finds it.
+    pub fn of_variable(name: &str, value: &str, is_there: impl Fn(&str) -> bool) -> Self {
+        Self::new(variable::secrets(name, value.trim(), &is_there))
     }
 
     /// What is secret in an address: the password, and what its query says.
@@ -78,7 +72,9 @@ impl Known {
             .split(['&', '#'])
             .filter_map(|pair| pair.split_once('='));
         let values = values.map(|(_, value)| value);
-        Self::new(values.chain(encoded::password(address)))
+        let values = values.map(str::to_owned);
+        let password = encoded::password(address).into_iter();
+        Self::new(values.chain(password.flat_map(encoded::read)))
     }
 
     /// These and the others.
@@ -88,6 +84,16 @@ impl Known {
             return self.clone();
         }
         Self::new(self.values().iter().chain(others.values()))
+    }
+
+    /// These but for what this text holds, which is to stay readable: say, the path of a workspace.
+    #[must_use]
+    pub fn but_for(&self, text: &str) -> Self {
+        if !self.values().iter().any(|value| text.contains(value)) {
+            return self.clone();
+        }
+        let others = self.values().iter();
+        Self::new(others.filter(|value| !text.contains(*value)))
     }
 
     /// How many values there are.
@@ -240,55 +246,8 @@ fn is_telling(value: &str) -> bool {
         "changeme",
         "placeholder",
         "sk-no-key-required",
+        "x-oauth-basic",
+        "x-access-token",
     ];
     value.len() >= SHORTEST && !word && !stands_in.contains(&value)
-}
-
-/// Whether a variable's name says that its value is secret, and the value does not say otherwise.
-fn is_secret(name: &str, value: &str) -> bool {
-    let path = value.starts_with(['/', '~', '.']) && !value.contains(['+', '=']);
-    let socket = value.contains(":/") || value.contains("=/");
-    let number = value.len() < 16 && value.chars().all(|c| c.is_ascii_digit());
-    let plain = path || socket || number;
-    !plain && (names_a_secret(name) || super::masked(value) != value)
-}
-
-/// Whether a variable is called like one that holds a secret.
-fn names_a_secret(name: &str) -> bool {
-    const WORDS: [&str; 19] = [
-        "KEY",
-        "KEYS",
-        "APIKEY",
-        "TOKEN",
-        "TOKENS",
-        "SECRET",
-        "SECRETS",
-        "PASSWORD",
-        "PASSWD",
-        "PASS",
-        "PWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "CREDENTIALS",
-        "AUTH",
-        "PAT",
-        "COOKIE",
-        "DSN",
-        "JWT",
-    ];
-    const WITHIN: [&str; 8] = [
-        "TOKEN",
-        "SECRET",
-        "PASSW",
-        "PASSPHRASE",
-        "APIKEY",
-        "API_KEY",
-        "ACCESSKEY",
-        "PRIVATE_KEY",
-    ];
-    let upper = name.to_ascii_uppercase();
-    upper
-        .split(['_', '-', '.'])
-        .any(|word| WORDS.contains(&word))
-        || WITHIN.iter().any(|word| upper.contains(word))
 }

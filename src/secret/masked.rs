@@ -51,6 +51,22 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     masked
 }
 
+/// Everything in a text that looks like a secret.
+pub(super) fn secrets(text: &str) -> Vec<&str> {
+    let shapes = SHAPES.iter().filter(|shape| is_hinted(shape, text));
+    let mut all = Vec::new();
+    for shape in shapes {
+        let found = shape.regex().into_iter();
+        let found = found.flat_map(|regex| regex.captures_iter(text));
+        all.extend(
+            found
+                .filter_map(|found| secret(shape, &found))
+                .map(|at| &text[at]),
+        );
+    }
+    all
+}
+
 /// The text without the secrets of a shape, if it holds one.
 fn replaced(shape: &Shape, regex: &Regex, text: &str) -> Option<String> {
     let mut new = String::new();

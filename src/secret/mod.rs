@@ -20,6 +20,7 @@ mod plausible;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod variable;
 
 use std::borrow::Cow;
 

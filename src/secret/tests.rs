@@ -337,39 +337,121 @@ fn many_long_values_are_found() {
     }
 }
 
+/// What is there for these tests.
+fn is_there(path: &str) -> bool {
+    path == "/x9Kq2mZt"
+}
+
 #[test]
-fn of_variables_those_are_known_that_hold_a_secret() {
-    let check = |name: &str, value: &str, expected: usize| {
-        assert_eq!(
-            Known::of_variables([(name, value)]).count(),
-            expected,
-            "{name}={value}"
-        );
+fn of_a_variable_that_is_known_which_is_secret() {
+    let check = |name: &str, value: &str, secret: &str| {
+        let (value, secret) = (drawn(value), drawn(secret));
+        let known = Known::of_variable(name, &value, is_there);
+        let printed = known.replace(&value);
+        let rest = value.replacen(&secret, "[secret]", 1);
+        assert_eq!(printed, rest, "{name}={value}");
     };
+    // By the name.
     for (name, value) in [
         ("OPENAI_API_KEY", "not a shape 12"),
         ("DB_PASSWORD", "s3cr3t-pass"),
+        ("DB_PASSWORD", "/k9Xq2mZtw"),
+        ("DB_PASSWORD", "~k9Xq2mZtw"),
+        ("DB_PASSWORD", ".k9Xq/2mZtw"),
+        ("DB_PASSWORD", "k9Xq:/2mZtw"),
+        ("DB_PASSWORD", "k9://2mZtw"),
+        ("MYSQL_PWD", "correct-horse-battery"),
+        ("AWS_SECRET_ACCESS_KEY", "/bPxRfiCY/K7MDENG/wJalrXUtnFEMI"),
+        ("PIN_TOKEN", "493017264915"),
+        ("DB_PASSWORD", "4930172649"),
         ("githubToken", "abcdefgh-1"),
-        ("ODD_NAME", &drawn("ghp_<36>")),
-        ("DATABASE_URL", "postgres://ada:s3cr3tpass@h/db"),
+        ("DEPLOY_KEY", "a8f3c9d1e2b47605"),
+        ("NPM_AUTH", "x9$kLm2Qz7"),
+        ("SECRET_ID", "0198f3c2-7b1a-7cc3-9d5e-0a1b2c3d4e5f"),
+        ("ODD_NAME", "ghp_<36>"),
     ] {
-        check(name, value, 1);
+        check(name, value, value);
+    }
+    // By where it stands.
+    for (name, value, secret) in [
+        (
+            "DATABASE_URL",
+            "postgres://ada:s3cr3tpass@h/db",
+            "s3cr3tpass",
+        ),
+        ("REDIS", "redis://:pass%2Fword1@h", "pass%2Fword1"),
+        (
+            "SENTRY_DSN",
+            "https://<x32>@o1.ingest.example.org/1",
+            "<x32>",
+        ),
+        (
+            "SLACK_WEBHOOK_SECRET",
+            "https://hooks.slack.com/services/T0001/B0001/<24>",
+            "T0001/B0001/<24>",
+        ),
+        ("GIT_TOKEN_URL", "https://ghp_<36>@github.com", "ghp_<36>"),
+        (
+            "GIT_REMOTE",
+            "https://ghp_<36>:x-oauth-basic@github.com/a/b",
+            "ghp_<36>",
+        ),
+        ("WEBHOOK_URL", "https://h/x?v=1&code=<x24>", "<x24>"),
+        (
+            "JAVA_OPTS",
+            "-Xmx2g -Dpassword=hunt3r2-x1 -ea",
+            "hunt3r2-x1",
+        ),
+    ] {
+        check(name, value, secret);
     }
     for (name, value) in [
         ("SSH_AUTH_SOCK", "/tmp/ssh-1/agent.1"),
+        ("SSH_AUTH_SOCK", "/x9Kq2mZt"),
+        ("KEY_FILE", "~/.ssh/id_rsa"),
+        ("TOKEN_SOCKET", "unix:path=/run/user/1000/bus"),
         ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
-        ("PWD", "/home/ada/work"),
-        ("MAX_TOKENS", "200000000"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/ada/gcp-key.json"),
+        ("TOKEN_URL", "https://auth.example.org/oauth2/token"),
+        ("DEPLOY_TOKEN_URL", "ssh://git-deploy@example.org/a/b"),
+        ("PWD", "/k9Xq2mZtw"),
+        ("MAX_TOKENS", "200000000000"),
+        ("TOKEN_EXPIRES_AT", "1795291200000"),
+        ("DB_PASSWORD", "1234567"),
         ("API_KEY", "ollama"),
         ("API_KEY", "placeholder"),
         ("DB_PASSWORD", "postgres"),
+        ("SONAR_PROJECT_KEY", "acme-backend"),
+        ("SONAR_PROJECT_KEY", "org.acme:backend-v2_2024"),
+        ("AUTH_METHOD", "client_secret_basic"),
+        ("SECRET_NAME", "acme-backend-tls"),
+        ("HF_TOKENIZER", "bert-base-uncased"),
         ("KEYBOARD", "de-latin1-nodeadkeys"),
         ("EDITOR", "emacsclient -nw"),
         ("HOME", "/home/ada"),
     ] {
-        check(name, value, 0);
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.count(), 0, "{name}={value}");
     }
     assert_eq!(format!("{:?}", known()), "Known(2)");
+}
+
+/// An address says it encoded, a program that has read it prints what is meant.
+#[test]
+fn of_a_password_in_an_address_both_spellings_are_known() {
+    let known = Known::of_variable("URL", "redis://:pass%2Fword1@h", is_there);
+    assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+    let known = Known::of_address("redis://:pass%2Fword1@h");
+    assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+}
+
+#[test]
+fn what_a_path_holds_can_stay_readable() {
+    let known = Known::new(["acme-backend-4f", "k3y-of-16-letters"]);
+    let spared = known.but_for("/srv/acme-backend-4f/w");
+    assert_eq!(spared.replace("acme-backend-4f"), "acme-backend-4f");
+    assert_eq!(spared.replace("k3y-of-16-letters"), "[secret]");
+    assert_eq!(known.but_for("/srv/w").count(), 2);
 }
 
 #[test]
