@@ -70,7 +70,7 @@ impl Agent {
         let hooks = self.hooks(&mut setup);
         // As it is recorded: what is kept out makes it no other one.
         let kept = Event::Setup(Box::new(setup.clone()));
-        if let Some(Event::Setup(kept)) = recorder.kept_out().event(kept) {
+        if let Event::Setup(kept) = recorder.kept_out().event(kept) {
             setup = *kept;
         }
         if view.setup() != Some(&setup) {

@@ -119,7 +119,7 @@ impl Imported {
         };
         let mut setup = Setup::new(first_model(&self.pen), "");
         setup.wire.tools = tools(&self.pen);
-        if let Some(Event::Run(without)) = known.event(Event::Run(run.clone())) {
+        if let Event::Run(without) = known.event(Event::Run(run.clone())) {
             run = without;
         }
         let mut recorder = Recorder::create(storage, clock.clone(), run)?;

@@ -272,7 +272,7 @@ impl Recorder {
             let location = self.storage().location();
             return Err(RecordError::Lost { location, source });
         }
-        let event = self.known.event(event).ok_or(RecordError::Unknown)?;
+        let event = self.known.event(event);
         let entry = Entry {
             id: self.view.transcript().next_id(),
             at: self.clock.now(),

@@ -6,23 +6,25 @@ use serde_json::Value;
 
 use crate::secret::masked;
 
-/// Whether blocks that must go back to their maker byte for byte are rewritten.
+/// Whether names of fields are rewritten as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opaque {
+pub(super) enum Names {
     /// They are: the text is only shown.
     Too,
-    /// They stay.
-    Stays,
+    /// They stay, and so does what stands for one of several: the text is a schema.
+    Stay,
 }
 
-/// The fields that hold opaque blocks.
-const OPAQUE: [&str; 3] = ["raw", "extra", "reasoning"];
+/// The fields of a schema whose values programs compare.
+const COMPARED: [&str; 7] = [
+    "$ref", "const", "enum", "format", "pattern", "required", "type",
+];
 
 /// The JSON with every string rewritten; `None` if nothing changes. What is no JSON is rewritten as
 /// one text.
 pub(super) fn rewritten(
     json: &str,
-    opaque: Opaque,
+    names: Names,
     rewrite: impl for<'a> Fn(&'a str) -> Cow<'a, str>,
 ) -> Option<String> {
     let Ok(mut value) = serde_json::from_str::<Value>(json) else {
@@ -31,14 +33,14 @@ pub(super) fn rewritten(
             Cow::Owned(new) => Some(new),
         };
     };
-    let changed = walk(&mut value, opaque, &rewrite);
+    let changed = walk(&mut value, names, &rewrite);
     changed.then(|| value.to_string())
 }
 
-/// Returns whether anything changed. Nesting is bounded by the parser.
-fn walk(
+/// Rewrites every string. Returns whether anything changed. Nesting is bounded by the parser.
+pub(super) fn walk(
     value: &mut Value,
-    opaque: Opaque,
+    names: Names,
     rewrite: &impl for<'a> Fn(&'a str) -> Cow<'a, str>,
 ) -> bool {
     match value {
@@ -52,18 +54,21 @@ fn walk(
         Value::Array(items) => {
             let mut changed = false;
             for item in items {
-                changed |= walk(item, opaque, rewrite);
+                changed |= walk(item, names, rewrite);
             }
             changed
         }
         Value::Object(fields) => {
             let mut changed = false;
             for (name, value) in fields.iter_mut() {
-                if opaque == Opaque::Stays && OPAQUE.contains(&name.as_str()) {
+                if names == Names::Stay && COMPARED.contains(&name.as_str()) {
                     continue;
                 }
-                changed |= walk(value, opaque, rewrite);
+                changed |= walk(value, names, rewrite);
                 changed |= named(name, value, rewrite);
+            }
+            if names == Names::Stay {
+                return changed;
             }
             let odd: Vec<(String, String)> = fields
                 .keys()

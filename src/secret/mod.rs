@@ -20,6 +20,7 @@ mod plausible;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod variable;
 
 use std::borrow::Cow;
@@ -29,6 +30,8 @@ pub use lines::Lines;
 pub use masked::masked;
 pub use pieces::Pieces;
 
+use crate::secret::json::Names;
+use crate::secret::texts::Fate;
 use crate::transcript::{Entry, Event, jsonl};
 
 /// What is hidden in text that leaves. Unless told otherwise, all that looks like a secret.
@@ -78,6 +81,15 @@ impl Masks {
         &self.known
     }
 
+    /// The same masks, but for values that this text holds, which is to stay readable.
+    #[must_use]
+    pub fn but_for(&self, text: &str) -> Self {
+        Self {
+            known: self.known.but_for(text),
+            shapes: self.shapes,
+        }
+    }
+
     /// The same masks, and these values.
     #[must_use]
     pub fn and_known(&self, known: &Known) -> Self {
@@ -97,14 +109,20 @@ impl Masks {
         }
     }
 
-    /// JSON in which every string may be shown. What holds nothing to hide stays byte for byte; a line
-    /// of a transcript is one afterwards, with a checksum of its own.
+    /// JSON in which every string may be shown. What holds nothing to hide stays byte for byte; an
+    /// entry stays one, and a line of a transcript has a checksum of its own afterwards.
     pub fn json<'a>(&self, json: &'a str) -> Cow<'a, str> {
         if !self.may_hide(json) {
             return Cow::Borrowed(json);
         }
-        match json::rewritten(json, json::Opaque::Too, |text| self.text(text)) {
-            Some(new) => Cow::Owned(sealed(json, &new).unwrap_or(new)),
+        if let Some((entry, form)) = entry(json) {
+            return match self.entry(&entry) {
+                Cow::Borrowed(_) => Cow::Borrowed(json),
+                Cow::Owned(shown) => Cow::Owned(written(&shown, form)),
+            };
+        }
+        match json::rewritten(json, Names::Too, |text| self.text(text)) {
+            Some(new) => Cow::Owned(new),
             None => Cow::Borrowed(json),
         }
     }
@@ -123,16 +141,22 @@ impl Masks {
 
     /// The entry as it may be shown: all its texts, whole.
     pub fn entry<'a>(&self, entry: &'a Entry) -> Cow<'a, Entry> {
-        let Ok(json) = serde_json::to_string(entry) else {
-            return Cow::Borrowed(entry);
-        };
-        match self.json(&json) {
-            Cow::Borrowed(_) => Cow::Borrowed(entry),
-            Cow::Owned(json) => match serde_json::from_str(&json) {
-                Ok(shown) => Cow::Owned(shown),
-                Err(_) => Cow::Borrowed(entry),
-            },
+        let mut shown = Cow::Borrowed(entry);
+        if !self.known.is_empty() {
+            let mut event = entry.event.clone();
+            if texts::clean(&mut event, &self.known, Fate::Shown) {
+                shown.to_mut().event = event;
+            }
         }
+        if self.shapes == Shapes::Masked
+            && let Ok(json) = serde_json::to_string(&*shown)
+            && masked::may_hold(&json)
+            && let Some(new) = json::rewritten(&json, Names::Too, masked)
+            && let Ok(new) = serde_json::from_str(&new)
+        {
+            shown = Cow::Owned(new);
+        }
+        shown
     }
 
     fn may_hide(&self, text: &str) -> bool {
@@ -140,37 +164,45 @@ impl Masks {
     }
 }
 
-/// What became of a line of a transcript, as a line of a transcript.
-fn sealed(line: &str, new: &str) -> Option<String> {
-    if !line.contains("\"crc\":\"") || jsonl::decode(line.as_bytes()).is_err() {
-        return None;
+/// How an entry is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As a line of a transcript, which ends in its checksum.
+    Line,
+    /// As an object.
+    Object,
+}
+
+/// The entry that this JSON is, if it is nothing else.
+fn entry(json: &str) -> Option<(Entry, Form)> {
+    if json.contains("\"crc\":\"")
+        && let Ok(entry) = jsonl::decode(json.as_bytes())
+    {
+        return Some((entry, Form::Line));
     }
-    let entry = serde_json::from_str(new).ok()?;
-    let line = jsonl::encode(&entry).ok()?;
-    String::from_utf8(line)
-        .ok()
-        .map(|line| line.trim_end().to_owned())
+    let entry: Entry = serde_json::from_str(json).ok()?;
+    let is_all = serde_json::to_string(&entry).is_ok_and(|same| same == json);
+    (is_all && !matches!(entry.event, Event::Unknown(_))).then_some((entry, Form::Object))
+}
+
+fn written(entry: &Entry, form: Form) -> String {
+    let line = match form {
+        Form::Object => None,
+        Form::Line => jsonl::encode(entry).ok(),
+    };
+    match line.and_then(|line| String::from_utf8(line).ok()) {
+        Some(line) => line.trim_end().to_owned(),
+        None => serde_json::to_string(entry).unwrap_or_default(),
+    }
 }
 
 impl Known {
     /// The event as it may be recorded: without any of the values, but for blocks that are opaque.
-    /// `None` if it cannot be had.
-    pub fn event(&self, event: Event) -> Option<Event> {
-        if self.is_empty() || matches!(event, Event::Unknown(_)) {
-            return Some(event);
+    #[must_use]
+    pub fn event(&self, mut event: Event) -> Event {
+        if !self.is_empty() {
+            texts::clean(&mut event, self, Fate::Recorded);
         }
-        let json = serde_json::to_string(&event).ok()?;
-        if !self.is_in(&json) {
-            return Some(event);
-        }
-        let Some(json) = json::rewritten(&json, json::Opaque::Stays, |text| self.replace(text))
-        else {
-            return Some(event);
-        };
-        // Events are read as parts of entries.
-        let (_, fields) = json.split_at_checked(1)?;
-        let entry = format!("{{\"id\":1,\"at\":\"1970-01-01T00:00:00.000Z\",{fields}");
-        let entry: Entry = serde_json::from_str(&entry).ok()?;
-        (!matches!(entry.event, Event::Unknown(_))).then_some(entry.event)
+        event
     }
 }

@@ -468,7 +468,7 @@ fn an_event_loses_known_values_but_not_what_is_opaque() {
         })
     };
     let json = |event: &Event| serde_json::to_string(event).unwrap();
-    let told = known.event(result(&format!("a {VALUE} b"))).unwrap();
+    let told = known.event(result(&format!("a {VALUE} b")));
     assert_eq!(json(&told), json(&result("a [secret] b")));
     let raw = r#"{"type":"response","request":4,"text":"k3y-of-16-letters","reasoning":[{"raw":"k3y-of-16-letters"}],"ending":"complete"}"#;
     let entry = format!(
@@ -476,8 +476,59 @@ fn an_event_loses_known_values_but_not_what_is_opaque() {
         &raw[1..]
     );
     let entry: Entry = serde_json::from_str(&entry).unwrap();
-    let told = json(&known.event(entry.event).unwrap());
+    let told = json(&known.event(entry.event));
     assert_eq!(told, raw.replacen("k3y-of-16-letters", "[secret]", 1));
+}
+
+/// Values that are words of ours, or what stands in every entry: only texts lose them.
+#[test]
+fn an_entry_stays_one_whatever_the_values_are() {
+    let known = Known::new([
+        "follow_up",
+        "provider_request",
+        "summary_failed",
+        "2026-11-21",
+        "k3y-of-16-letters",
+    ]);
+    let masks = [Masks::of_known(known.clone()), Masks::new(known.clone())];
+    for (body, told) in [
+        (
+            r#""type":"user","origin":"follow_up","text":"a follow_up of 2026-11-21""#,
+            r#""type":"user","origin":"follow_up","text":"a [secret] of [secret]""#,
+        ),
+        (
+            r#""type":"note","kind":"summary_failed","request":4,"why":"summary_failed""#,
+            r#""type":"note","kind":"summary_failed","request":4,"why":"[secret]""#,
+        ),
+        (
+            r#""type":"response","request":4,"text":"provider_request","calls":[{"name":"Bash","arguments":"{\"k3y-of-16-letters\":1}"}],"ending":"complete","provider_request":"x""#,
+            r#""type":"response","request":4,"text":"[secret]","calls":[{"name":"Bash","arguments":"{\"[secret]\":1}"}],"ending":"complete","provider_request":"x""#,
+        ),
+        (
+            r#""type":"setup","wire":{"instructions":"follow_up","tools":[{"name":"follow_up","description":"k3y-of-16-letters","schema":{"properties":{"follow_up":{"enum":["follow_up"],"description":"follow_up"}}},"meta":{"effect":"reads","hint":{"request":"keep","response":"strip"}}}],"models":{"main":{"name":"m","api":"chat"}}},"policy":{}"#,
+            r#""type":"setup","wire":{"instructions":"[secret]","tools":[{"name":"follow_up","description":"[secret]","schema":{"properties":{"follow_up":{"enum":["follow_up"],"description":"[secret]"}}},"meta":{"effect":"reads","hint":{"request":"keep","response":"strip"}}}],"models":{"main":{"name":"m","api":"chat"}}},"policy":{}"#,
+        ),
+    ] {
+        let entry = |body: &str| -> Entry {
+            let json = format!("{{\"id\":7,\"at\":\"2026-11-21T20:00:00.000Z\",{body}}}");
+            serde_json::from_str(&json).unwrap()
+        };
+        let (entry, told) = (entry(body), entry(told));
+        let json = |entry: &Entry| serde_json::to_string(entry).unwrap();
+        let kept = Entry {
+            event: known.event(entry.event.clone()),
+            ..entry.clone()
+        };
+        assert_eq!(json(&kept), json(&told));
+        for masks in &masks {
+            assert_eq!(masks.json(&json(&entry)), json(&told));
+            let line = |entry: &Entry| {
+                let line = String::from_utf8(jsonl::encode(entry).unwrap()).unwrap();
+                line.trim_end().to_owned()
+            };
+            assert_eq!(masks.json(&line(&entry)), line(&told));
+        }
+    }
 }
 
 #[test]
