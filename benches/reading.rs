@@ -117,7 +117,7 @@ fn write(directory: &str, entries: u64) {
 }
 
 fn take_up(path: &Path) -> Recorder {
-    let storage = FileStorage::open(path, Durability::None).unwrap();
+    let storage = FileStorage::open(path, Durability::Data).unwrap();
     Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse).unwrap()
 }
 
@@ -142,6 +142,8 @@ fn open(path: &Path) {
 /// Keeps an index of a transcript.
 fn index(path: &Path) {
     let mut recorder = take_up(path);
+    // What may be lost with the power has no stamp.
+    recorder.sync().unwrap();
     let begun = Clock::System.stopwatch();
     assert!(recorder.keep_index().unwrap(), "it is short, or has one");
     let bytes = path.with_extension("index").metadata().unwrap().len();

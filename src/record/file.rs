@@ -17,10 +17,10 @@ use rustix::fs::OFlags;
 use crate::id::{Digest, RunId};
 use crate::record::blobs::Blobs;
 use crate::record::directory::{parent, sync_directory};
-use crate::record::index_file;
+use crate::record::index_place::{IndexPlace, Stamp};
 use crate::record::lock::{self, LockError};
 use crate::record::shelf::Bytes;
-use crate::record::storage::{Durability, Stamp, Storage};
+use crate::record::storage::{Durability, Storage};
 use crate::transcript::shelf::Shelf;
 
 /// How long a transcript is of which an index is kept: reading less takes no time that matters.
@@ -77,7 +77,7 @@ pub enum FileError {
 
 /// The file is not as this writer left it, so nothing is written into it.
 #[derive(Debug, thiserror::Error)]
-enum Stranger {
+pub(super) enum Stranger {
     #[error("another file has taken its place")]
     Replaced,
     #[error("someone else changed its length from {left} to {found} bytes")]
@@ -90,6 +90,8 @@ pub struct FileStorage {
     path: PathBuf,
     file: Arc<File>,
     length: u64,
+    /// What its last write left it as, or opening found; `None`: somebody else has touched it since.
+    left: Option<Stamp>,
     durability: Durability,
     indexed_from: Option<u64>,
     /// Directories in which something was created since they were last synced.
@@ -115,6 +117,7 @@ impl FileStorage {
     /// Gives what was created unlisted the name of a transcript. It stays locked.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         let path = self.path.with_extension("jsonl");
+        let was_left = self.left == Some(Stamp::of(&self.file.metadata()?));
         // A link takes no other file's place, as renaming would; not every file system has links.
         match fs::hard_link(&self.path, &path) {
             Ok(()) => fs::remove_file(&self.path)?,
@@ -122,6 +125,13 @@ impl FileStorage {
             Err(_) => fs::rename(&self.path, &path)?,
         }
         self.path = path;
+        // A name is a change as well.
+        self.left = self
+            .file
+            .metadata()
+            .ok()
+            .filter(|_| was_left)
+            .map(|left| Stamp::of(&left));
         if self.durability == Durability::Data {
             sync_directory(parent(&self.path))?;
         }
@@ -217,6 +227,7 @@ impl FileStorage {
             path,
             file: Arc::new(file),
             length: found.len(),
+            left: Some(Stamp::of(&found)),
             durability,
             indexed_from: Some(INDEXED),
             unsynced,
@@ -242,8 +253,12 @@ impl Storage for FileStorage {
             let (left, found) = (self.length, found.len());
             return Err(io::Error::other(Stranger::Length { left, found }));
         }
+        let was_left = self.left == Some(Stamp::of(&found));
         write_once(&mut &*self.file, bytes)?;
         self.length += bytes.len() as u64;
+        let left = self.file.metadata().ok().filter(|_| was_left);
+        let left = left.map(|left| Stamp::of(&left));
+        self.left = left.filter(|left| left.length() == self.length);
         Ok(())
     }
 
@@ -283,32 +298,10 @@ impl Storage for FileStorage {
         self.indexed_from
     }
 
-    fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
-        index_file::open(&self.path)
-    }
-
-    fn write_index(
-        &mut self,
-        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
-        if !leads_to(&self.path, &self.file.metadata()?) {
-            return Err(io::Error::other(Stranger::Replaced));
-        }
-        index_file::write(&self.path, write)
-    }
-
-    fn stamp(&self) -> io::Result<Option<Stamp>> {
-        let found = self.file.metadata()?;
-        Ok(Some(Stamp {
-            file: [found.dev(), found.ino()],
-            length: found.len(),
-            changed: [
-                found.mtime(),
-                found.mtime_nsec(),
-                found.ctime(),
-                found.ctime_nsec(),
-            ],
-        }))
+    fn index_place(&self) -> Option<IndexPlace> {
+        let (path, file) = (&self.path, &self.file);
+        let place = IndexPlace::beside(path, file, self.left, self.durability);
+        Some(place)
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
@@ -406,7 +399,7 @@ fn kind(found: &Metadata) -> Option<&'static str> {
 }
 
 /// Whether the path leads to this open file.
-fn leads_to(path: &Path, open: &Metadata) -> bool {
+pub(super) fn leads_to(path: &Path, open: &Metadata) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|found| (found.dev(), found.ino()) == (open.dev(), open.ino()))
 }

@@ -11,17 +11,19 @@
 //! head, state                       frames: a length in four bytes, little-endian, then so many bytes
 //! four lists                        each: the number of its blocks in four bytes, then a frame a block
 //! SHA-256 of all before             32 bytes
+//! stamp                             a frame, and the SHA-256 of that digest and it; or nothing
 //! ```
 
-use std::io::{self, BufRead as _, Read, Write};
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
-use sha2::digest::common::hazmat::SerializableState as _;
+use sha2::digest::Output;
 use sha2::{Digest as _, Sha256};
 
 use crate::record::Storage;
 use crate::record::blobs::Kept;
-use crate::record::storage::Stamp;
+use crate::record::index_place::{IndexPlace, Stamp};
+use crate::record::seen::Seen;
 use crate::transcript::GENERATOR;
 use crate::view::saved::{LISTS, Saved};
 use crate::view::{Hold, View};
@@ -36,16 +38,11 @@ pub(super) const LAYOUT: u32 = 2;
 /// So much of a transcript may be behind what its index covers before it is worth another.
 const BEHIND: u64 = 1 << 20;
 
+/// The bytes of a digest.
+const DIGEST: u64 = 32;
+
 /// The longest frame that is read.
 const LONGEST: u32 = 1 << 30;
-
-/// What an index was made from.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Covered {
-    /// The number of bytes of the transcript, from its beginning.
-    pub(super) length: u64,
-    hash: Sha256,
-}
 
 /// What begins an index.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,7 +52,6 @@ struct Head {
     length: u64,
     /// The state of hashing those bytes.
     hash: Vec<u8>,
-    stamp: Option<Stamp>,
     kept: Kept,
 }
 
@@ -64,7 +60,49 @@ struct Head {
 pub(super) struct Indexed {
     pub(super) view: View,
     pub(super) kept: Kept,
-    pub(super) covered: Covered,
+    /// What it was made from.
+    pub(super) seen: Seen,
+    pub(super) index: IndexKept,
+}
+
+/// An index that lies beside its transcript and fits it.
+#[derive(Clone, Debug)]
+pub struct IndexKept {
+    /// How many bytes of the transcript it covers.
+    covers: u64,
+    /// How many bytes it has up to its digest.
+    bytes: u64,
+    digest: Output<Sha256>,
+    stamp: Option<Stamp>,
+}
+
+impl IndexKept {
+    pub(super) fn covers(&self) -> u64 {
+        self.covers
+    }
+
+    /// Whether the transcript is the one that it was made from, as far as that can be told without reading
+    /// it.
+    pub(super) fn fits(&self, place: &IndexPlace) -> bool {
+        self.stamp.is_some() && place.stamp() == self.stamp
+    }
+}
+
+/// An index that is to be kept, with all that takes: another thread may do it.
+#[derive(Debug)]
+pub struct IndexDue {
+    place: IndexPlace,
+    /// Whether what was written stays when the machine loses power.
+    is_synced: bool,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    /// All of it.
+    Anew(Box<(View, Kept, Seen)>),
+    /// That it still fits a transcript into which nobody but its writer wrote since.
+    Stamp(IndexKept),
 }
 
 /// Why an index is made anew.
@@ -83,14 +121,15 @@ enum Unfit {
 /// The transcript of a storage as its index has it; `None` if it has to be read whole.
 pub(super) fn take_up(storage: &dyn Storage) -> Option<Indexed> {
     storage.indexed_from()?;
-    let index = match storage.read_index() {
+    let place = storage.index_place()?;
+    let index = match place.open() {
         Ok(index) => index?,
         Err(error) => {
             tracing::debug!("the index is not used: {error}");
             return None;
         }
     };
-    match read(storage, index) {
+    match read(storage, &place, index) {
         Ok(indexed) => Some(indexed),
         Err(why) => {
             tracing::debug!("the index is not used: {why}");
@@ -99,7 +138,7 @@ pub(super) fn take_up(storage: &dyn Storage) -> Option<Indexed> {
     }
 }
 
-fn read(storage: &dyn Storage, index: impl Read) -> Result<Indexed, Unfit> {
+fn read(storage: &dyn Storage, place: &IndexPlace, index: impl Read) -> Result<Indexed, Unfit> {
     let mut index = Hashed::new(index);
     if index.array()? != *MAGIC {
         return Err(Unfit::Torn);
@@ -108,7 +147,7 @@ fn read(storage: &dyn Storage, index: impl Read) -> Result<Indexed, Unfit> {
     if (head.layout, head.generator.as_str()) != (LAYOUT, GENERATOR) {
         return Err(Unfit::Version);
     }
-    let covered = covered(&head).ok_or(Unfit::Torn)?;
+    let seen = Seen::restore(head.length, &head.hash).ok_or(Unfit::Torn)?;
     let mut saved = Saved::of(&index.frame()?).map_err(|_| Unfit::Torn)?;
     for list in 0..LISTS {
         for _ in 0..index.number()? {
@@ -116,95 +155,100 @@ fn read(storage: &dyn Storage, index: impl Read) -> Result<Indexed, Unfit> {
             saved.take(list, block).map_err(|_| Unfit::Torn)?;
         }
     }
-    index.finish()?;
+    let index = index.finish(head.length)?;
 
-    if covered.length > storage.length()? {
+    if head.length > storage.length()? {
         return Err(Unfit::Stranger);
     }
-    let untouched = head.stamp.is_some() && storage.stamp()? == head.stamp;
-    if !untouched && digest(storage, covered.length)? != covered.hash.clone().finalize() {
-        return Err(Unfit::Stranger);
+    if !index.fits(place) {
+        let now = Seen::of(storage.read()?, head.length)?;
+        if now.digest() != seen.digest() {
+            return Err(Unfit::Stranger);
+        }
     }
     let shelf = storage.shelf().ok_or(Unfit::Stranger)?;
     let view = View::restore(saved, shelf, Hold::default()).map_err(|_| Unfit::Stranger)?;
     Ok(Indexed {
         view,
         kept: head.kept,
-        covered,
+        seen,
+        index,
     })
 }
 
-/// What a head says that it was made from.
-fn covered(head: &Head) -> Option<Covered> {
-    let state = head.hash.as_slice().try_into().ok()?;
-    Some(Covered {
-        length: head.length,
-        hash: Sha256::deserialize(&state).ok()?,
-    })
-}
-
-/// The digest of the first bytes of a transcript.
-fn digest(storage: &dyn Storage, length: u64) -> io::Result<sha2::digest::Output<Sha256>> {
-    let mut covered = Covered::default();
-    covered.extend(storage, length)?;
-    Ok(covered.hash.finalize())
-}
-
-impl Covered {
-    /// Takes in what follows of a transcript, up to a length.
-    fn extend(&mut self, storage: &dyn Storage, length: u64) -> io::Result<()> {
-        let mut bytes = storage
-            .read_from(self.length)?
-            .take(length.saturating_sub(self.length));
-        loop {
-            let part = bytes.fill_buf()?;
-            if part.is_empty() {
-                break;
-            }
-            self.hash.update(part);
-            let read = part.len();
-            self.length += read as u64;
-            bytes.consume(read);
-        }
-        if self.length == length {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::UnexpectedEof.into())
-        }
+/// What is to be kept of all that was read and written, beside the index that lies there; `None` if that
+/// is too short, or nothing is to be done.
+///
+/// Little that is new is left to be read behind the index, but then it is stamped again: whoever comes next
+/// would have to hash all that it covers.
+pub(super) fn due(
+    storage: &dyn Storage,
+    (view, kept): (&View, &Kept),
+    (seen, is_synced): (&Seen, bool),
+    index: Option<&IndexKept>,
+) -> Option<IndexDue> {
+    let (least, place) = (storage.indexed_from()?, storage.index_place()?);
+    let length = seen.length();
+    if length < least || storage.length().ok()? != length {
+        return None;
     }
-}
-
-/// Keeps an index of all that a transcript holds by now, if that is long enough and much of it is not
-/// covered yet. Returns whether it did.
-pub(super) fn keep(
-    storage: &mut dyn Storage,
-    view: &View,
-    kept: &Kept,
-    covered: &mut Covered,
-) -> io::Result<bool> {
-    let length = storage.length()?;
-    let Some(least) = storage.indexed_from() else {
-        return Ok(false);
+    let behind = length.saturating_sub(index.map_or(0, IndexKept::covers));
+    let work = if behind >= BEHIND.min(least) {
+        Work::Anew(Box::new((view.clone(), kept.clone(), seen.clone())))
+    } else {
+        let index = index.filter(|index| is_synced && place.lasting_stamp() != index.stamp)?;
+        Work::Stamp(index.clone())
     };
-    let behind = length.saturating_sub(covered.length);
-    if length < least || behind < BEHIND.min(least) {
-        return Ok(false);
+    Some(IndexDue {
+        place,
+        is_synced,
+        work,
+    })
+}
+
+impl IndexDue {
+    /// Keeps it, and says what lies there then.
+    pub fn keep(self) -> io::Result<IndexKept> {
+        let place = &self.place;
+        let stamp = || place.lasting_stamp().filter(|_| self.is_synced);
+        match self.work {
+            Work::Anew(whole) => {
+                let (view, kept, seen) = *whole;
+                write(place, (&view, kept), &seen, stamp)
+            }
+            Work::Stamp(index) => {
+                let stamp = stamp();
+                let behind = stamp.map(|stamp| stamped(&index.digest, stamp));
+                let behind = behind.transpose()?.unwrap_or_default();
+                place.write_behind(index.bytes, &behind)?;
+                Ok(IndexKept { stamp, ..index })
+            }
+        }
     }
-    // Taken first: what is written while they are read makes it another.
-    let stamp = storage.stamp()?;
-    let mut next = covered.clone();
-    next.extend(storage, length)?;
+
+    /// Whether all of it is made, and not only its stamp.
+    pub(super) fn is_anew(&self) -> bool {
+        matches!(self.work, Work::Anew(_))
+    }
+}
+
+fn write(
+    place: &IndexPlace,
+    (view, kept): (&View, Kept),
+    seen: &Seen,
+    stamp: impl Fn() -> Option<Stamp>,
+) -> io::Result<IndexKept> {
     let head = Head {
         layout: LAYOUT,
         generator: GENERATOR.to_owned(),
-        length,
-        hash: next.hash.serialize().to_vec(),
-        stamp,
-        kept: kept.clone(),
+        length: seen.length(),
+        hash: seen.state(),
+        kept,
     };
     let head = postcard::to_allocvec(&head).map_err(io::Error::other)?;
     let state = view.save().map_err(io::Error::other)?;
-    storage.write_index(&mut |out| {
+    let mut written = None;
+    place.write(&mut |out| {
         let mut out = Hashed::new(out);
         out.put(MAGIC)?;
         out.put_frame(&head)?;
@@ -216,22 +260,54 @@ pub(super) fn keep(
             }
             Ok::<(), io::Error>(())
         })?;
-        out.put_digest()
+        let bytes = out.bytes + DIGEST;
+        let (out, digest) = out.put_digest()?;
+        // Where somebody else has touched the transcript, there is none, and the bytes are hashed.
+        let stamp = stamp();
+        if let Some(stamp) = stamp {
+            out.write_all(&stamped(&digest, stamp)?)?;
+        }
+        written = Some(IndexKept {
+            covers: seen.length(),
+            bytes,
+            digest,
+            stamp,
+        });
+        Ok(())
     })?;
-    *covered = next;
-    Ok(true)
+    written.ok_or_else(|| io::ErrorKind::WriteZero.into())
+}
+
+/// What follows the digest of an index: when it fits without reading what it was made from.
+fn stamped(digest: &Output<Sha256>, stamp: Stamp) -> io::Result<Vec<u8>> {
+    let stamp = postcard::to_allocvec(&stamp).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    let mut out = Hashed::new(&mut bytes);
+    out.hash(digest);
+    out.put_frame(&stamp)?;
+    out.put_digest()?;
+    Ok(bytes)
 }
 
 /// Bytes that are hashed as they pass.
 struct Hashed<T> {
     inner: T,
     hash: Sha256,
+    bytes: u64,
 }
 
 impl<T> Hashed<T> {
     fn new(inner: T) -> Self {
-        let hash = Sha256::new();
-        Self { inner, hash }
+        Self {
+            inner,
+            hash: Sha256::new(),
+            bytes: 0,
+        }
+    }
+
+    fn hash(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
     }
 }
 
@@ -239,7 +315,7 @@ impl<R: Read> Hashed<R> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Unfit> {
         let mut bytes = [0; N];
         self.inner.read_exact(&mut bytes).map_err(torn)?;
-        self.hash.update(bytes);
+        self.hash(&bytes);
         Ok(bytes)
     }
 
@@ -261,20 +337,32 @@ impl<R: Read> Hashed<R> {
             return Err(Unfit::Torn);
         }
         bytes.shrink_to_fit();
-        self.hash.update(&bytes);
+        self.hash(&bytes);
         Ok(bytes)
     }
 
-    /// Reads the digest of all before, which ends it.
-    fn finish(mut self) -> Result<(), Unfit> {
-        let mut digest = [0; 32];
-        self.inner.read_exact(&mut digest).map_err(torn)?;
-        let is_end = self.inner.read(&mut [0])? == 0;
-        if is_end && *self.hash.finalize() == digest {
-            Ok(())
-        } else {
-            Err(Unfit::Torn)
+    /// Reads the digest of all before, and the stamp behind it. One that is not whole is none.
+    fn finish(mut self, covers: u64) -> Result<IndexKept, Unfit> {
+        let digest = std::mem::take(&mut self.hash).finalize();
+        let said: [u8; 32] = self.array()?;
+        if *digest != said {
+            return Err(Unfit::Torn);
         }
+        let bytes = self.bytes;
+        Ok(IndexKept {
+            covers,
+            bytes,
+            digest,
+            stamp: self.stamp(),
+        })
+    }
+
+    fn stamp(mut self) -> Option<Stamp> {
+        let stamp = self.frame().ok()?;
+        let digest = std::mem::take(&mut self.hash).finalize();
+        let said: [u8; 32] = self.array().ok()?;
+        let is_whole = *digest == said && self.inner.read(&mut [0]).ok()? == 0;
+        postcard::from_bytes(&stamp).ok().filter(|_| is_whole)
     }
 }
 
@@ -288,7 +376,7 @@ fn torn(error: io::Error) -> Unfit {
 
 impl<W: Write> Hashed<W> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hash.update(bytes);
+        self.hash(bytes);
         self.inner.write_all(bytes)
     }
 
@@ -302,8 +390,9 @@ impl<W: Write> Hashed<W> {
         self.put(bytes)
     }
 
-    fn put_digest(mut self) -> io::Result<()> {
+    fn put_digest(mut self) -> io::Result<(W, Output<Sha256>)> {
         let digest = self.hash.finalize();
-        self.inner.write_all(&digest)
+        self.inner.write_all(&digest)?;
+        Ok((self.inner, digest))
     }
 }

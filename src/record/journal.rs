@@ -6,6 +6,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use crate::id::Digest;
+use crate::record::seen::Seen;
 use crate::record::{RecordError, Storage, ahead};
 use crate::transcript::jsonl::{self, Damage, Item, Reader};
 use crate::transcript::shelf::Line;
@@ -21,6 +22,8 @@ pub(super) struct Journal {
     /// A write or a sync failed. What the storage holds is uncertain, so it is left as it is.
     failed: bool,
     syncs: u64,
+    /// All that was read and written, if an index may be made of it.
+    seen: Option<Seen>,
 }
 
 /// What stands in a file besides its entries.
@@ -39,28 +42,32 @@ impl Journal {
     pub(super) fn create(storage: Box<dyn Storage>) -> Result<Self, RecordError> {
         let location = storage.location();
         match storage.length() {
-            Ok(0) => Ok(Self::new(storage)),
+            Ok(0) => {
+                let seen = storage.indexed_from().map(|_| Seen::default());
+                Ok(Self::new(storage, seen))
+            }
             Ok(_) => Err(RecordError::NotEmpty { location }),
             Err(source) => Err(RecordError::Read { location, source }),
         }
     }
 
     /// Gets ready to write behind what was found in a storage. Nothing is written yet.
-    pub(super) fn open(storage: Box<dyn Storage>, found: &Found) -> Self {
-        let mut journal = Self::new(storage);
+    pub(super) fn open(storage: Box<dyn Storage>, found: &Found, seen: Option<Seen>) -> Self {
+        let mut journal = Self::new(storage, seen);
         journal.line_open = found.line_open;
         // Whoever wrote it may have ended before its last sync.
         journal.unsynced = true;
         journal
     }
 
-    fn new(storage: Box<dyn Storage>) -> Self {
+    fn new(storage: Box<dyn Storage>, seen: Option<Seen>) -> Self {
         Self {
             storage,
             line_open: false,
             unsynced: false,
             failed: false,
             syncs: 0,
+            seen,
         }
     }
 
@@ -82,6 +89,9 @@ impl Journal {
         )?;
         self.line_open = false;
         self.unsynced = true;
+        if let Some(seen) = &mut self.seen {
+            seen.take(&line);
+        }
         // Where nobody knows the place, the entry is held.
         let end_before = before.map(|before| before + (line.len() - bytes) as u64);
         Ok(end_before.map_or_else(|_| Line::default(), |offset| at(offset, bytes as u64)))
@@ -113,10 +123,12 @@ impl Journal {
         &*self.storage
     }
 
-    /// The storage, unless something failed: what it holds is uncertain then.
-    pub(super) fn storage_mut(&mut self) -> Option<&mut dyn Storage> {
-        let usable = !self.failed && !self.line_open;
-        usable.then_some(&mut *self.storage)
+    /// All that was read and written, if it is known and ends with a line, and whether it is durable;
+    /// `None` also if something failed: what the storage holds is uncertain then.
+    pub(super) fn seen(&self) -> Option<(&Seen, bool)> {
+        let is_sound = !self.failed && !self.line_open;
+        let seen = self.seen.as_ref().filter(|_| is_sound)?;
+        Some((seen, !self.unsynced))
     }
 
     pub(super) fn syncs(&self) -> u64 {

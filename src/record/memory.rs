@@ -3,11 +3,12 @@
 //! It can be told to fail, and to forget what was not synced, as a machine does that loses power.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Cursor, Read, Write};
+use std::io::{self, BufRead, Cursor};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::id::Digest;
 use crate::record::Storage;
+use crate::record::index_place::IndexPlace;
 use crate::record::shelf::Bytes;
 use crate::transcript::shelf::Shelf;
 
@@ -211,18 +212,8 @@ impl Storage for MemoryStorage {
         self.memory().indexed_from
     }
 
-    fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
-        Ok(self.index().map(|index| Box::new(Cursor::new(index)) as _))
-    }
-
-    fn write_index(
-        &mut self,
-        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut index = Vec::new();
-        write(&mut index)?;
-        self.set_index(Some(index));
-        Ok(())
+    fn index_place(&self) -> Option<IndexPlace> {
+        Some(IndexPlace::memory(self.clone()))
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {

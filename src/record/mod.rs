@@ -16,12 +16,13 @@ mod file;
 mod follow;
 pub mod fork;
 mod index;
-mod index_file;
+mod index_place;
 mod journal;
 mod lock;
 mod memory;
 mod removed;
 pub mod runs;
+mod seen;
 mod shelf;
 mod storage;
 #[cfg(any(test, fuzzing))]
@@ -36,14 +37,17 @@ pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
 pub use file::{FileError, FileStorage};
 pub use follow::{Follow, FollowError};
+pub use index_place::IndexPlace;
 pub use lock::past_the_dead;
 pub use memory::{Failure, MemoryStorage, SECTOR};
-pub use storage::{Durability, Stamp, Storage};
+pub use storage::{Durability, Storage};
 
 use crate::id::{Digest, EntryId, RunId};
 use crate::record::blobs::Kept;
-use crate::record::index::{Covered, Indexed};
+use crate::record::index::Indexed;
+pub use crate::record::index::{IndexDue, IndexKept};
 use crate::record::journal::{Found, Journal};
+use crate::record::seen::{Passing, Seen};
 use crate::secret::Known;
 use crate::transcript::jsonl::{Damage, EncodeError, Reader};
 use crate::transcript::shelf::{Line, Lost};
@@ -171,7 +175,7 @@ pub struct Recorder {
     run: RunId,
     kept: Kept,
     known: Known,
-    covered: Covered,
+    index: Option<IndexKept>,
     /// All lines are entries, or described by one.
     is_whole: bool,
 }
@@ -187,7 +191,7 @@ impl Recorder {
             run: run.run,
             kept: Kept::default(),
             known: Known::default(),
-            covered: Covered::default(),
+            index: None,
             is_whole: true,
         };
         recorder.record(Event::Run(run))?;
@@ -205,13 +209,14 @@ impl Recorder {
         let Read {
             view,
             kept,
-            covered,
+            index,
+            seen,
             found,
         } = read(&*storage, damage).map_err(|source| {
             let location = location.clone();
             RecordError::Read { location, source }
         })?;
-        let journal = Journal::open(storage, &found);
+        let journal = Journal::open(storage, &found, seen);
 
         let transcript = view.transcript();
         if let Some(source) = transcript.lost().cloned() {
@@ -236,7 +241,7 @@ impl Recorder {
             kept,
             view,
             known: Known::default(),
-            covered,
+            index,
             is_whole: accepted.is_empty(),
         };
         if let Some(torn) = found.torn {
@@ -303,19 +308,34 @@ impl Recorder {
     }
 
     /// Keeps beside the transcript what spares whoever takes it up next reading all of it, if it is long
-    /// and an index is kept at all; returns whether it did. It may be deleted at any time. The
+    /// and an index is kept at all; returns whether it was made anew. It may be deleted at any time. The
     /// transcript is not touched, so an error here is no failure of the run.
     pub fn keep_index(&mut self) -> io::Result<bool> {
+        let Some(due) = self.index_due() else {
+            return Ok(false);
+        };
+        let is_anew = due.is_anew();
+        self.index = Some(due.keep()?);
+        Ok(is_anew)
+    }
+
+    /// The same work to be done elsewhere: it takes its time where the transcript is very long. What
+    /// comes of it is for [`index_kept`](Self::index_kept).
+    pub fn index_due(&self) -> Option<IndexDue> {
         let is_sure = self.is_whole && self.view.transcript().lost().is_none();
-        match self.journal.storage_mut().filter(|_| is_sure) {
-            Some(storage) => index::keep(storage, &self.view, &self.kept, &mut self.covered),
-            None => Ok(false),
-        }
+        let seen = self.journal.seen().filter(|_| is_sure)?;
+        let folded = (&self.view, &self.kept);
+        index::due(self.journal.storage(), folded, seen, self.index.as_ref())
+    }
+
+    /// Takes in that an index of this transcript lies there now.
+    pub fn index_kept(&mut self, index: IndexKept) {
+        self.index = Some(index);
     }
 
     /// How many bytes of the transcript an index spared reading, or covers by now.
     pub fn indexed(&self) -> u64 {
-        self.covered.length
+        self.index.as_ref().map_or(0, IndexKept::covers)
     }
 
     /// What the entries say.
@@ -361,7 +381,8 @@ impl Recorder {
 struct Read {
     view: View,
     kept: Kept,
-    covered: Covered,
+    index: Option<IndexKept>,
+    seen: Option<Seen>,
     found: Found,
 }
 
@@ -374,11 +395,13 @@ fn read(storage: &dyn Storage, damage: OnDamage) -> io::Result<Read> {
         let Indexed {
             mut view,
             mut kept,
-            covered,
+            mut seen,
+            index,
         } = indexed;
-        let rest = storage.read_from(covered.length)?;
+        let covered = seen.length();
+        let rest = Passing::new(storage.read_from(covered)?, Some(&mut seen));
         let expected = view.transcript().next_id();
-        let rest = Reader::behind(rest, covered.length, expected);
+        let rest = Reader::behind(rest, covered, expected);
         view.defer();
         let found = journal::scan_with(rest, taking(&mut view, &mut kept))?;
         view.catch_up();
@@ -387,20 +410,24 @@ fn read(storage: &dyn Storage, damage: OnDamage) -> io::Result<Read> {
             return Ok(Read {
                 view,
                 kept,
-                covered,
+                index: Some(index),
+                seen: Some(seen),
                 found,
             });
         }
     }
     let mut view = view(storage);
     let mut kept = Kept::default();
+    let mut seen = storage.indexed_from().map(|_| Seen::default());
+    let bytes = Passing::new(storage.read()?, seen.as_mut());
     view.defer();
-    let found = journal::scan(storage.read()?, taking(&mut view, &mut kept))?;
+    let found = journal::scan(bytes, taking(&mut view, &mut kept))?;
     view.catch_up();
     Ok(Read {
         view,
         kept,
-        covered: Covered::default(),
+        index: None,
+        seen,
         found,
     })
 }

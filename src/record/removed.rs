@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::id::RunId;
 use crate::record::file::FileStorage;
 use crate::record::runs::FindError;
-use crate::record::{Blobs, Durability, Storage as _, index_file};
+use crate::record::{Blobs, Durability, Storage as _, index_place};
 use crate::transcript::Event;
 use crate::transcript::jsonl::{Item, LINE_WRITTEN, Reader};
 
@@ -53,7 +53,7 @@ pub fn remove(path: &Path) -> Result<Removed, FindError> {
     // Blobs first: what is left of an attempt that failed can be removed by another.
     let blobs = Blobs::beside(path).remove().map_err(failed)?;
     let bytes = storage.length().map_err(failed)?;
-    index_file::remove(path).map_err(failed)?;
+    index_place::remove(path).map_err(failed)?;
     fs::remove_file(path).map_err(failed)?;
     Ok(Removed { run, bytes, blobs })
 }

@@ -5,11 +5,10 @@
 //! told to. Neither knows what an entry is.
 
 use std::fmt;
-use std::io::{self, BufRead, Read, Write};
-
-use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Read as _};
 
 use crate::id::Digest;
+use crate::record::index_place::IndexPlace;
 use crate::transcript::shelf::Shelf;
 
 /// Where a transcript is kept. There is one writer at a time.
@@ -39,27 +38,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
         None
     }
 
-    /// How long a transcript is of which an index is kept; `None`: none is kept.
+    /// How long a transcript is of which an index is kept; `None`: none is kept or used.
     fn indexed_from(&self) -> Option<u64> {
         None
     }
 
-    /// The index of the transcript, if there is one.
-    fn read_index(&self) -> io::Result<Option<Box<dyn Read + Send + '_>>> {
-        Ok(None)
-    }
-
-    /// Puts what this writes in the place of the index, whole or not at all. It need not be durable.
-    fn write_index(
-        &mut self,
-        _write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// What is another whenever the bytes may have changed; `None`: nothing tells.
-    fn stamp(&self) -> io::Result<Option<Stamp>> {
-        Ok(None)
+    /// Where an index of the transcript would lie; `None`: nowhere.
+    fn index_place(&self) -> Option<IndexPlace> {
+        None
     }
 
     /// Keeps a blob, durable at once; does nothing if it is there already.
@@ -80,14 +66,4 @@ pub enum Durability {
     Data,
     /// Nothing: a crash of the machine may cost entries, one of the program does not.
     None,
-}
-
-/// What tells, without reading a file, that nobody has written into it: which file it is, its length,
-/// when its bytes changed and when anything of it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    pub(super) file: [u64; 2],
-    pub(super) length: u64,
-    /// In seconds and nanoseconds.
-    pub(super) changed: [i64; 4],
 }

@@ -1,27 +1,70 @@
 //! The index beside a transcript's file: when it is kept, when it is believed, what stays beside it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::*;
-use crate::record::index::LAYOUT;
+use crate::record::index::{LAYOUT, take_up};
+
+/// What no request holds.
+const ASIDE: &str = "said aside";
 
 /// A run of many entries in this directory, and where it lies.
 fn noted(dir: &Path) -> PathBuf {
-    let storage = FileStorage::create(dir, run().run, Durability::None).unwrap();
-    let path = storage.path().to_owned();
-    let mut recorder = create(storage.indexed_from(Some(0)));
-    for number in 0..600 {
-        recorder.record(user(&format!("message {number}"))).unwrap();
-    }
+    let (mut recorder, path) = noting(dir);
     assert!(recorder.keep_index().unwrap());
     path
 }
 
+/// The same before an index is kept of it.
+fn noting(dir: &Path) -> (Recorder, PathBuf) {
+    let storage = FileStorage::create(dir, run().run, Durability::Data).unwrap();
+    let path = storage.path().to_owned();
+    let mut recorder = create(storage.indexed_from(Some(0)));
+    for number in 0..600 {
+        recorder.record(user(&format!("message {number}"))).unwrap();
+        if number == 300 {
+            let text = ASIDE.to_owned();
+            recorder
+                .record(Event::Note(Note::Warning { text }))
+                .unwrap();
+        }
+    }
+    recorder.sync().unwrap();
+    (recorder, path)
+}
+
+/// Changes a letter of a file that nobody reads again, as someone does who writes into it. When it was
+/// changed is told from before also by a clock that has not moved on.
+fn touch(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    let aside = ASIDE.as_bytes();
+    let at = bytes.windows(aside.len()).position(|part| part == aside);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.write_all_at(b"A", at.unwrap() as u64).unwrap();
+    let found = file.metadata().unwrap();
+    let later = found.modified().unwrap() + Duration::from_secs(1);
+    file.set_modified(later).unwrap();
+}
+
 fn storage(path: &Path) -> FileStorage {
-    let storage = FileStorage::open(path, Durability::None).unwrap();
+    let storage = FileStorage::open(path, Durability::Data).unwrap();
     storage.indexed_from(Some(0))
+}
+
+/// The same of which an index is made anew only once much is new.
+fn long(path: &Path, durability: Durability) -> Recorder {
+    let storage = FileStorage::open(path, durability).unwrap();
+    open(storage.indexed_from(Some(1 << 14)), OnDamage::Refuse).unwrap()
+}
+
+/// Whether the index is believed without reading what it was made from.
+fn fits(path: &Path) -> bool {
+    let storage = storage(path);
+    let indexed = take_up(&storage).unwrap();
+    indexed.index.fits(&storage.index_place().unwrap())
 }
 
 /// How many bytes of the transcript the index spares whoever takes it up.
@@ -40,9 +83,7 @@ fn an_index_spares_reading_what_nobody_has_touched() {
         0o600
     );
 
-    let long = FileStorage::open(&path, Durability::None).unwrap();
-    let long = long.indexed_from(Some(1 << 10));
-    let mut recorder = open(long, OnDamage::Refuse).unwrap();
+    let mut recorder = long(&path, Durability::Data);
     assert_eq!(recorder.indexed(), length);
     assert_eq!(recorder.view().rounds().turns().len(), 600);
     // Little is new, so it is left as it is.
@@ -80,15 +121,12 @@ fn an_index_that_does_not_fit_is_made_anew() {
     };
     let mut other_version = right.clone();
     other_version[20] = u8::try_from(LAYOUT).unwrap() + 1;
-    let mut long = right.clone();
-    long.push(0);
     let mut generator = right.clone();
     generator[before(b"undertext 0")] = b'U';
     for unfit in [
         b"".to_vec(),
         b"undertext".to_vec(),
         other_version,
-        long,
         generator,
     ] {
         fs::write(&index, unfit).unwrap();
@@ -96,6 +134,12 @@ fn an_index_that_does_not_fit_is_made_anew() {
         let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
         assert!(recorder.keep_index().unwrap());
         drop(recorder);
+        assert_eq!(spared(&path), lines.len() as u64);
+    }
+
+    // Behind its digest only a stamp counts: without one, the bytes are hashed.
+    for behind in [right.len() - 1, right.len() - 40] {
+        fs::write(&index, &right[..behind]).unwrap();
         assert_eq!(spared(&path), lines.len() as u64);
     }
 
@@ -129,16 +173,124 @@ fn an_index_that_does_not_fit_is_made_anew() {
 }
 
 #[test]
+fn what_is_added_to_a_transcript_leaves_its_index_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let index = path.with_extension("index");
+    let covered = fs::metadata(&path).unwrap().len();
+    assert!(fits(&path));
+    let add = || {
+        let mut recorder = long(&path, Durability::Data);
+        assert_eq!(recorder.indexed(), covered);
+        recorder.record(user("one more")).unwrap();
+        recorder.sync().unwrap();
+        recorder
+    };
+    let mut bytes = fs::read(&index).unwrap();
+    for more in 1..=3 {
+        // It is killed before the index is stamped.
+        drop(add());
+        assert!(!fits(&path));
+        assert!(!add().keep_index().unwrap());
+        assert!(fits(&path));
+        let before = std::mem::replace(&mut bytes, fs::read(&index).unwrap());
+        assert!(
+            before != bytes && bytes.len() < before.len() + 100,
+            "{more}"
+        );
+    }
+    // Or in the middle of that.
+    for cut in (1..100).step_by(9) {
+        fs::write(&index, &bytes[..bytes.len() - cut]).unwrap();
+        let spares = take_up(&storage(&path)).is_some();
+        assert!(!spares || !fits(&path), "{cut}");
+    }
+    fs::write(&index, &bytes).unwrap();
+    assert!(fits(&path));
+    let recorder = long(&path, Durability::Data);
+    assert_eq!(recorder.view().transcript().entries().len(), 608);
+    drop(recorder);
+
+    // A copy is another file, until it was opened once.
+    let copy = dir.path().join("copy.jsonl");
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(&index, copy.with_extension("index")).unwrap();
+    assert!(!fits(&copy));
+    let mut recorder = long(&copy, Durability::Data);
+    recorder.sync().unwrap();
+    assert!(!recorder.keep_index().unwrap());
+    drop(recorder);
+    assert!(fits(&copy));
+
+    // Where another one writes as well, nobody says so.
+    let mut recorder = add();
+    touch(&path);
+    assert!(!recorder.keep_index().unwrap());
+    drop(recorder);
+    assert!(open(storage(&path), OnDamage::Refuse).is_err());
+}
+
+/// After a loss of power, a file may be as long and as old as it was, and yet hold zeros.
+#[test]
+fn what_may_be_lost_with_the_power_is_hashed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    for (durability, syncs, lasts) in [
+        (Durability::Data, true, true),
+        (Durability::Data, false, false),
+        (Durability::None, true, false),
+    ] {
+        for text in ["one more", &"long ".repeat(1 << 12)] {
+            let mut recorder = long(&path, durability);
+            recorder.record(user(text)).unwrap();
+            if syncs {
+                recorder.sync().unwrap();
+            }
+            assert_eq!(recorder.keep_index().unwrap(), text.len() > 10);
+            drop(recorder);
+            assert_eq!(fits(&path), lasts, "{durability:?}, {syncs}");
+        }
+    }
+}
+
+/// What was read and written is what counts, not what lies there when the run ends.
+#[test]
+fn what_was_changed_while_it_was_open_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut recorder, path) = noting(dir.path());
+    touch(&path);
+    recorder.record(user("one more")).unwrap();
+    assert!(recorder.keep_index().unwrap());
+    drop(recorder);
+    assert!(open(storage(&path), OnDamage::Refuse).is_err());
+
+    // After the last entry, too, and while it was read.
+    let (mut recorder, path) = noting(&dir.path().join("after"));
+    touch(&path);
+    assert!(recorder.keep_index().unwrap());
+    drop(recorder);
+    assert!(open(storage(&path), OnDamage::Refuse).is_err());
+
+    let path = noted(&dir.path().join("taken up"));
+    fs::remove_file(path.with_extension("index")).unwrap();
+    let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    touch(&path);
+    assert!(recorder.keep_index().unwrap());
+    drop(recorder);
+    assert!(open(storage(&path), OnDamage::Refuse).is_err());
+}
+
+#[test]
 fn a_torn_end_behind_an_index_is_closed_as_ever() {
     let dir = tempfile::tempdir().unwrap();
     let path = noted(dir.path());
     let mut lines = fs::read(&path).unwrap();
-    lines.extend_from_slice(br#"{"id":602,"at":"#);
+    lines.extend_from_slice(br#"{"id":603,"at":"#);
     fs::write(&path, lines).unwrap();
     let recorder = open(storage(&path), OnDamage::Refuse).unwrap();
     let last = recorder.view().transcript().last().unwrap();
     assert!(matches!(&last.event, Event::Note(Note::Torn(_))));
-    assert_eq!((last.id, recorder.indexed()), (EntryId(602), 0));
+    assert_eq!((last.id, recorder.indexed()), (EntryId(603), 0));
 }
 
 #[test]
