@@ -137,6 +137,17 @@ impl IndexPlace {
         (&index).write_all(bytes)
     }
 
+    /// Removes the index, and what is left of writing one.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        match &self.0 {
+            At::File(beside) => remove(&beside.path),
+            At::Memory(storage) => {
+                storage.set_index(None);
+                Ok(())
+            }
+        }
+    }
+
     /// Puts what this writes in the place of the index, whole or not at all. It is not durable.
     pub(super) fn write(&self, write: Writing<'_>) -> io::Result<()> {
         match &self.0 {

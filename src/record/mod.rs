@@ -247,6 +247,9 @@ impl Recorder {
         if let Some(torn) = found.torn {
             recorder.record(Event::Note(Note::Torn(torn)))?;
         }
+        if !accepted.is_empty() {
+            recorder.clear_index();
+        }
         if !accepted.is_empty() && !recorder.has_accepted(&accepted) {
             recorder.record(Event::Note(Note::Damage { text: accepted }))?;
         }
@@ -366,6 +369,14 @@ impl Recorder {
     /// How often something was made durable.
     pub fn syncs(&self) -> u64 {
         self.journal.syncs()
+    }
+
+    /// Removes an index that was made before the transcript was damaged: none is made of it any more.
+    fn clear_index(&self) {
+        let place = self.storage().index_place();
+        if let Some(Err(error)) = place.map(|place| place.clear()) {
+            tracing::debug!("an old index stays: {error}");
+        }
     }
 
     /// Whether a note says already that this damage was accepted.

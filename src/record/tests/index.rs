@@ -154,9 +154,12 @@ fn an_index_that_does_not_fit_is_made_anew() {
     fs::write(&path, &damaged).unwrap();
     let refused = open(storage(&path), OnDamage::Refuse).unwrap_err();
     assert!(matches!(refused, RecordError::Damaged { .. }), "{refused}");
+    // Once it is accepted, the index is of no use any more.
     let mut accepted = open(storage(&path), OnDamage::Accept).unwrap();
+    assert!(!index.exists());
     assert!(!accepted.keep_index().unwrap());
     drop(accepted);
+    fs::write(&index, &right).unwrap();
 
     // A transcript that is shorter than what it covers.
     fs::write(&path, &lines[..lines.len() - 1]).unwrap();
