@@ -76,6 +76,7 @@ impl Agent {
             self.notice(&Notice::Laid(laid.clone()));
             self.hook_after(recorder, &laid, cancel).await?;
         }
+        super::keep_index(recorder).await;
         Ok(report)
     }
 

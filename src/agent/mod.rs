@@ -20,6 +20,7 @@ mod lost;
 mod task;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use futures::{Stream, future};
@@ -245,9 +246,7 @@ impl Agent {
             }),
         )?;
         recorder.sync()?;
-        if let Err(error) = recorder.keep_index() {
-            tracing::debug!("no index is kept: {error}");
-        }
+        keep_index(recorder).await;
         #[cfg(debug_assertions)]
         proved::when_it_ends(recorder, first);
         Ok(Finished { reason, text })
@@ -321,6 +320,18 @@ impl Agent {
     /// Tells the listeners.
     fn tell(&self, progress: impl Fn() -> Progress) {
         self.listeners.tell(progress);
+    }
+}
+
+/// Keeps the index of a long transcript, if there is one to be kept, while other runs go on.
+async fn keep_index(recorder: &mut Recorder) {
+    let Some(due) = recorder.index_due() else {
+        return;
+    };
+    let kept = tokio::task::spawn_blocking(|| due.keep()).await;
+    match kept.unwrap_or_else(|ended| Err(io::Error::other(ended))) {
+        Ok(kept) => recorder.index_kept(kept),
+        Err(error) => tracing::debug!("no index is kept: {error}"),
     }
 }
 
