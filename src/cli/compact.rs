@@ -27,7 +27,9 @@ use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, RunArgs, SettingArgs, brief, find, notice, offline, process, run, stop};
+use crate::cli::{
+    Process, RunArgs, SettingArgs, brief, edits, find, notice, offline, process, run, stop,
+};
 
 /// `compact`
 #[derive(Debug, Args)]
@@ -233,6 +235,7 @@ pub(super) fn carry_out(
     let next = recorder.view().transcript().next_id();
     let report = plan.lay(next, |event| recorder.record(event))?;
     recorder.sync()?;
+    edits::keep_index(recorder);
     Ok(report)
 }
 

@@ -17,7 +17,7 @@ use undertext::transcript::turn::Round;
 use undertext::view::View;
 
 use crate::cli::compacted::{self, How};
-use crate::cli::edits::Next;
+use crate::cli::edits::{Next, record};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::term::{Look, Term};
@@ -188,8 +188,7 @@ fn without(before: &View, entry: EntryId, each: &[Which]) -> Result<Option<Retra
 /// Takes overlays back, durable at once.
 fn take_back(retraction: &Retraction, recorder: &mut Recorder) -> Result<Without, Failure> {
     let next_request = Next::new(recorder.view(), retraction.size);
-    let entry = recorder.record(retraction.event())?;
-    recorder.sync()?;
+    let entry = record(recorder, retraction.event())?;
     Ok(Without {
         entry,
         overlays: retraction.overlays.clone(),

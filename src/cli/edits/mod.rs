@@ -59,10 +59,18 @@ fn open(
 }
 
 /// Records the one entry that makes the change, durable at once.
-fn record(recorder: &mut Recorder, event: Event) -> Result<EntryId, Failure> {
+pub(super) fn record(recorder: &mut Recorder, event: Event) -> Result<EntryId, Failure> {
     let entry = recorder.record(event)?;
     recorder.sync()?;
+    keep_index(recorder);
     Ok(entry)
+}
+
+/// Keeps the index of a long transcript, so that whoever takes the run up next need not read all of it.
+pub(super) fn keep_index(recorder: &mut Recorder) {
+    if let Err(error) = recorder.keep_index() {
+        tracing::debug!("no index is kept: {error}");
+    }
 }
 
 /// What cannot be done, and what to do instead.

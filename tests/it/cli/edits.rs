@@ -465,3 +465,25 @@ fn a_run_that_is_damaged_or_in_use_is_not_changed() {
     exit 6
     ");
 }
+
+/// Of a long run an index is kept, and what is added by hand leaves it as it is but for its end, which
+/// says that nobody else has written.
+#[test]
+fn the_index_of_a_long_run_is_kept_by_whoever_adds_to_it() {
+    let place = Place::new();
+    let mut draft = compacted();
+    for _ in 0..5 {
+        draft.user(Speaker::FollowUp, &"long ".repeat(200_000));
+    }
+    let index = write(&place, &draft).with_extension("index");
+    assert_eq!(place.run(&["pin", RUN, "e3"]).code, 0);
+    let made = fs::read(&index).unwrap();
+    assert_eq!(place.run(&["unpin", RUN, "e3"]).code, 0);
+    let stamped = fs::read(&index).unwrap();
+    let same = made
+        .iter()
+        .zip(&stamped)
+        .take_while(|(one, two)| one == two);
+    let (same, length) = (same.count(), stamped.len());
+    assert!(same < length && length - same < 100, "{same} of {length}");
+}
