@@ -103,7 +103,7 @@ pub(super) async fn hands(
     if matches!(reach.network, Network::Hosts(_)) || reach.asks {
         upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let (hands, enforced) = confined(sandbox, site, process).await.map_err(|why| {
+    let (hands, enforced, _) = confined(sandbox, site, process).await.map_err(|why| {
         let text = format!(
             "the sandbox cannot be enforced: {why}; --sandbox off runs tools with your own rights"
         );
@@ -141,7 +141,10 @@ async fn free(site: Site, _: &Process) -> Result<Hands, Failure> {
 }
 
 /// What this machine enforces of a sandbox, tried in a workspace of its own; why not, if it cannot.
-pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforced, String> {
+pub(super) async fn tried(
+    sandbox: &Sandbox,
+    process: &Process,
+) -> Result<(Enforced, Bounds), String> {
     let failed = |error: &dyn std::error::Error| error.to_string();
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
@@ -152,13 +155,13 @@ pub(super) async fn tried(sandbox: &Sandbox, process: &Process) -> Result<Enforc
         above: Vec::new(),
         asked: None,
     };
-    let (hands, enforced) = confined(sandbox, site, process).await?;
+    let (hands, enforced, bounds) = confined(sandbox, site, process).await?;
     hands.close().await;
-    Ok(enforced)
+    Ok((enforced, bounds))
 }
 
 /// What is said of the network.
-fn network(reach: &Reach) -> String {
+pub(super) fn network(reach: &Reach) -> String {
     let network = match &reach.network {
         Network::None => "no network (--network=open allows it)".to_owned(),
         Network::Open => "with your network".to_owned(),
@@ -177,7 +180,7 @@ async fn confined(
     sandbox: &Sandbox,
     site: Site,
     process: &Process,
-) -> Result<(Hands, Enforced), String> {
+) -> Result<(Hands, Enforced, Bounds), String> {
     use undertext::hands::Approval;
 
     let environment = &process.environment;
@@ -239,11 +242,14 @@ async fn confined(
         let arguments = words.map(OsString::from).collect();
         Some(Approval::command(program, arguments, asked.environment))
     });
+    let held = bounds.clone();
     let hands = match approval {
         Some(by) => Hands::confined_asking(workspace, tools, bounds, launch, by).await,
         None => Hands::confined(workspace, tools, bounds, launch).await,
     };
-    hands.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
+    hands
+        .map(|(hands, enforced)| (hands, enforced, held))
+        .map_err(|error| format!("{:#}", anyhow::Error::new(error)))
 }
 
 /// How the process for tools is started.
@@ -299,6 +305,6 @@ fn check_written(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<()
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn confined(_: &Sandbox, _: Site, _: &Process) -> Result<(Hands, Enforced), String> {
+async fn confined(_: &Sandbox, _: Site, _: &Process) -> Result<(Hands, Enforced, Bounds), String> {
     Err("there is none for this system".to_owned())
 }

@@ -281,6 +281,34 @@ impl Bounds {
         self.write.iter().any(|root| path.starts_with(root))
     }
 
+    /// What the user named to be written and lies outside the workspace.
+    pub(crate) fn written_outside(&self) -> Vec<&Path> {
+        let named = |path: &&PathBuf| self.unprotected.contains(path);
+        let lies_in_work = |path: &PathBuf| {
+            let mut roots = self.write.iter().filter(|path| !named(path));
+            roots.any(|root| path.starts_with(root))
+        };
+        let outside = self.write.iter().filter(named);
+        let outside = outside.filter(|path| !lies_in_work(path));
+        outside.map(PathBuf::as_path).collect()
+    }
+
+    /// What of the home directory, of keys and of what is the program's own may be read because the user
+    /// named it; toolchains do not count, as nobody has to name them.
+    pub(crate) fn read_at_home(&self) -> Vec<&Path> {
+        let is_known = |path: &PathBuf| self.layered.contains(path) || self.spared.contains(path);
+        let read = self.read.iter().filter(|path| !is_known(path));
+        let all = read.map(PathBuf::as_path).chain(self.written_outside());
+        let home = self.home.as_deref();
+        let is_private = |path: &&Path| {
+            SECRET.iter().any(|secret| path.starts_with(secret))
+                || home.is_some_and(|home| path.starts_with(home) || home.starts_with(path))
+        };
+        let mut at_home: Vec<&Path> = all.filter(is_private).collect();
+        at_home.dedup();
+        at_home
+    }
+
     /// What was named to be written and is not there. Outside the workspace it would be made in a
     /// directory that does not last.
     pub fn missing(&self, roots: &[PathBuf]) -> Option<&Path> {

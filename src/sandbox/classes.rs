@@ -1,8 +1,11 @@
 //! Which ways out are closed, and by what.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 
-use crate::sandbox::{Enforced, Mechanism};
+use crate::sandbox::{Bounds, Enforced, Mechanism};
 
 /// A way out of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -47,13 +50,33 @@ pub enum Class {
 }
 
 /// How a way is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// Closed, by this.
-    By(&'static str),
-    /// Open: why, or what is done instead.
-    Open(&'static str),
+    /// Closed, by this, but for what the user allowed.
+    By(Cow<'static, str>),
+    /// Open: why, what is done instead, or that the user opened it.
+    Open(Cow<'static, str>),
+}
+
+impl Held {
+    fn by(what: &'static str) -> Self {
+        Self::By(Cow::Borrowed(what))
+    }
+
+    fn open(why: &'static str) -> Self {
+        Self::Open(Cow::Borrowed(why))
+    }
+
+    /// The same where the user allowed a part of it.
+    fn but_for(self, allowed: &str) -> Self {
+        match self {
+            Self::By(what) if !allowed.is_empty() => {
+                Self::By(format!("{what}; but for {allowed}, as you said").into())
+            }
+            same @ (Self::By(_) | Self::Open(_)) => same,
+        }
+    }
 }
 
 impl Class {
@@ -104,58 +127,110 @@ impl Class {
     }
 }
 
-/// Which of the ways out are closed by what was enforced.
-pub fn stopped(by: &Enforced) -> Vec<(Class, Held)> {
-    let (spaces, scoped) = (by.mechanism == Mechanism::Namespaces, by.landlock >= 6);
-    let held = |class| match class {
-        Class::Write | Class::Read | Class::Names if spaces => Held::By("a file system of its own"),
-        Class::Write => Held::By("Landlock"),
-        Class::Read => Held::By("Landlock; parts of the workspace itself cannot be hidden"),
-        Class::Attributes if spaces => Held::By("read-only mounts"),
-        Class::Repositories if spaces => {
-            Held::By("read-only mounts; what runs is ended, should you replace one of them")
-        }
-        Class::Attributes | Class::Names => Held::Open("Landlock knows no right for them"),
-        Class::Repositories | Class::NewRepositories => {
-            Held::Open("file tools refuse them, commands are not kept from them")
-        }
-        Class::Network if spaces => Held::By("a network of its own"),
-        Class::Sockets if spaces => {
-            Held::By("a file system and a network of its own, but for those in what it may read")
-        }
-        Class::Network | Class::Sockets | Class::Limits => Held::By("a filter of system calls"),
-        Class::Messages if spaces => Held::By("messages of its own"),
-        Class::Messages => Held::Open("they are those of this machine"),
-        Class::Signals | Class::Priorities | Class::Arguments if spaces => {
-            Held::By("processes of its own")
-        }
-        Class::Priorities => Held::Open("no filter can tell them from those of its own threads"),
-        Class::Arguments => Held::Open("/proc shows them"),
-        Class::Signals if scoped => Held::By("Landlock"),
-        Class::Signals => Held::Open("this Landlock is too old for it"),
-        Class::Processes if spaces => {
-            Held::By("processes of its own, and a filter of system calls")
-        }
-        Class::Processes => Held::By("Landlock and a filter of system calls"),
-        Class::Kernel => Held::By("a filter of system calls; no capabilities"),
-        Class::Leftovers if spaces => Held::By("the kernel: they end with their first process"),
-        Class::Leftovers if scoped => {
-            Held::By("a process beside that tools cannot signal, which ends them")
-        }
-        Class::Bombs if spaces => Held::By("a count ten times a second; they end all at once"),
-        Class::Bombs if scoped => {
-            Held::By("a count ten times a second; they are stopped, then ended")
-        }
-        Class::Memory if spaces => {
-            Held::Open("/dev/shm is limited; memfds, pipes, sockets and messages are not counted")
-        }
-        Class::Memory => Held::Open("memfds, pipes and sockets are not counted"),
-        Class::Leftovers | Class::Bombs => {
-            Held::Open("they are ended, unless they kill the processes that see to it")
-        }
-    };
+/// Which of the ways out are closed by what was enforced, within these bounds.
+pub fn stopped(by: &Enforced, bounds: &Bounds) -> Vec<(Class, Held)> {
     Class::ALL
         .into_iter()
-        .map(|class| (class, held(class)))
+        .map(|class| (class, within(bounds, class, held(by, bounds, class))))
         .collect()
+}
+
+/// How a way is held where the user opened nothing but what the bounds change of the mechanism.
+fn held(by: &Enforced, bounds: &Bounds, class: Class) -> Held {
+    let (spaces, scoped) = (by.mechanism == Mechanism::Namespaces, by.landlock >= 6);
+    match class {
+        Class::Write | Class::Read | Class::Names if spaces => Held::by("a file system of its own"),
+        Class::Write => Held::by("Landlock"),
+        Class::Read => Held::by("Landlock; parts of the workspace itself cannot be hidden"),
+        Class::Attributes if spaces => Held::by("read-only mounts"),
+        Class::Repositories if spaces => {
+            Held::by("read-only mounts; what runs is ended, should you replace one of them")
+        }
+        Class::Attributes | Class::Names => Held::open("Landlock knows no right for them"),
+        Class::Repositories | Class::NewRepositories => {
+            Held::open("file tools refuse them, commands are not kept from them")
+        }
+        Class::Network if spaces => Held::by("a network of its own"),
+        Class::Sockets if spaces && !bounds.open => {
+            Held::by("a file system and a network of its own, but for those in what it may read")
+        }
+        Class::Sockets if spaces && scoped => {
+            Held::by("a file system of its own and Landlock, but for those in what it may read")
+        }
+        Class::Network | Class::Sockets | Class::Limits => Held::by("a filter of system calls"),
+        Class::Messages if spaces => Held::by("messages of its own"),
+        Class::Messages => Held::open("they are those of this machine"),
+        Class::Signals | Class::Priorities | Class::Arguments if spaces => {
+            Held::by("processes of its own")
+        }
+        Class::Priorities => Held::open("no filter can tell them from those of its own threads"),
+        Class::Arguments => Held::open("/proc shows them"),
+        Class::Signals if scoped => Held::by("Landlock"),
+        Class::Signals => Held::open("this Landlock is too old for it"),
+        Class::Processes if spaces => {
+            Held::by("processes of its own, and a filter of system calls")
+        }
+        Class::Processes => Held::by("Landlock and a filter of system calls"),
+        Class::Kernel => Held::by("a filter of system calls; no capabilities"),
+        Class::Leftovers if spaces => Held::by("the kernel: they end with their first process"),
+        Class::Leftovers if scoped => {
+            Held::by("a process beside that tools cannot signal, which ends them")
+        }
+        Class::Bombs if spaces => Held::by("a count ten times a second; they end all at once"),
+        Class::Bombs if scoped => {
+            Held::by("a count ten times a second; they are stopped, then ended")
+        }
+        Class::Memory if spaces => {
+            Held::open("/dev/shm is limited; memfds, pipes, sockets and messages are not counted")
+        }
+        Class::Memory => Held::open("memfds, pipes and sockets are not counted"),
+        Class::Leftovers | Class::Bombs => {
+            Held::open("they are ended, unless they kill the processes that see to it")
+        }
+    }
+}
+
+/// What is left of it where the user opened some of it, or all.
+fn within(bounds: &Bounds, class: Class, held: Held) -> Held {
+    match class {
+        Class::Network if bounds.open => Held::open("you opened it (sandbox.network)"),
+        Class::Network => held.but_for(&bounds.hosts.join(", ")),
+        Class::Write | Class::Attributes => held.but_for(&told(&bounds.written_outside())),
+        Class::Read => {
+            let read = bounds.read_at_home();
+            let home = bounds.home.as_deref();
+            match read.iter().find(|path| holds(path, home)) {
+                Some(path) => Held::Open(format!("you opened {}", path.display()).into()),
+                None => held.but_for(&told(&read)),
+            }
+        }
+        Class::Repositories => {
+            let named = bounds.unprotected.iter().filter(|path| bounds.writes(path));
+            held.but_for(&told(&named.map(PathBuf::as_path).collect::<Vec<_>>()))
+        }
+        Class::NewRepositories
+        | Class::Names
+        | Class::Sockets
+        | Class::Signals
+        | Class::Limits
+        | Class::Priorities
+        | Class::Messages
+        | Class::Arguments
+        | Class::Processes
+        | Class::Kernel
+        | Class::Leftovers
+        | Class::Bombs
+        | Class::Memory => held,
+    }
+}
+
+/// Whether the home directory lies in this path, or is it.
+fn holds(path: &Path, home: Option<&Path>) -> bool {
+    home.is_some_and(|home| home.starts_with(path))
+}
+
+/// `/a, /b`
+fn told(paths: &[&Path]) -> String {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(", ")
 }

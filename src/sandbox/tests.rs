@@ -88,7 +88,7 @@ fn what_is_left_open_is_told() {
             placeholders: Vec::new(),
             told: Vec::new(),
         };
-        for (class, held) in stopped(&enforced) {
+        for (class, held) in stopped(&enforced, &Bounds::default()) {
             let Held::Open(_) = held else { continue };
             let start = format!("| {} |", class.label());
             let row = told.lines().find(|line| line.starts_with(&start));

@@ -9,7 +9,8 @@ mod sandbox;
 
 use clap::Args;
 use undertext::config::{
-    self, ConfigError, EndpointError, Environment, Key, Layers, Sections, Settings, Sources,
+    self, ConfigError, EndpointError, Environment, Given, Key, Layers, NetworkChoice, SandboxMode,
+    Sections, Settings, Sources,
 };
 use undertext::model::offline::{NAME, Offline, WINDOW};
 use undertext::profile::{Choice, known};
@@ -17,6 +18,7 @@ use undertext::profile::{Choice, known};
 use crate::cli::doctor::check::Findings;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::model_args::ModelArgs;
+use crate::cli::run_args::network;
 use crate::cli::term::Term;
 use crate::cli::{Process, SettingArgs, amount, process, start};
 
@@ -27,6 +29,14 @@ pub(crate) struct DoctorArgs {
     /// Which model, and where.
     #[command(flatten, next_help_heading = "Model")]
     asked: ModelArgs,
+    /// What tools may do: write in the workspace, only read, or all that you may (`off`)
+    #[arg(long, value_name = "workspace|read-only|off")]
+    #[arg(help_heading = "Tools")]
+    sandbox: Option<SandboxMode>,
+    /// Let tools reach these hosts, or the whole network (`open`) [default: none]
+    #[arg(long, value_name = "HOST,…", require_equals = true, value_parser = network)]
+    #[arg(help_heading = "Tools")]
+    network: Option<NetworkChoice>,
     /// Write a JSON object
     #[arg(long)]
     json: bool,
@@ -40,10 +50,11 @@ Examples:
   undertext doctor -m gpt-5
   undertext doctor --base-url http://127.0.0.1:11434/v1 -m qwen3
   undertext doctor -m offline                    needs neither key nor network
+  undertext doctor -m gpt-5 --network=crates.io  what is stopped with this open
 
 It asks the model for a word and for a call of a tool, which costs a few hundred tokens. It exits
-with 0 if runs can be had; else with 2 if settings or the key are wrong, 4 if the server fails, and
-1 if the model does not do what a run needs.";
+with 0 if runs can be had; else with 2 if settings or the key are wrong, 4 if the server fails, 5 if
+the sandbox cannot be enforced, and 1 if the model does not do what a run needs.";
 
 /// Looks at everything that a run needs, in order.
 pub(crate) fn doctor(
@@ -53,6 +64,12 @@ pub(crate) fn doctor(
 ) -> Result<Exit, Failure> {
     let mut flags = Sections::default();
     args.asked.say(&mut flags);
+    if let Some(mode) = args.sandbox {
+        flags.sandbox.mode = Given::value(mode);
+    }
+    if let Some(network) = &args.network {
+        flags.sandbox.network = Given::value(network.clone());
+    }
     let environment = &process.environment;
     let sources = args.settings.sources(environment, flags);
     let mut findings = Findings::new(term, args.json);

@@ -7,17 +7,17 @@ use crate::cli::doctor::check::Findings;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, confined};
 
-/// Looks at what is enforced. Who has no sandbox said so.
+/// Looks at what is enforced.
 pub(super) async fn look(
     sandbox: &Sandbox,
     process: &Process,
     findings: &mut Findings<'_>,
 ) -> Result<(), Failure> {
-    if *sandbox == Sandbox::Off {
-        return Ok(());
-    }
-    let enforced = match confined::tried(sandbox, process).await {
-        Ok(enforced) => enforced,
+    let Some(reach) = sandbox.reach() else {
+        return findings.warn("sandbox", "off: tools run with your own rights");
+    };
+    let (enforced, bounds) = match confined::tried(sandbox, process).await {
+        Ok(tried) => tried,
         Err(why) => {
             findings.fail(
                 "sandbox",
@@ -35,8 +35,9 @@ pub(super) async fn look(
     if enforced.landlock > 0 {
         by += &[" (Landlock ", &enforced.landlock.to_string(), ")"].concat();
     }
-    findings.ok("sandbox", format!("{}, by {by}", sandbox.word()))?;
-    for (class, held) in stopped(&enforced) {
+    let network = confined::network(reach);
+    findings.ok("sandbox", format!("{}, by {by}; {network}", sandbox.word()))?;
+    for (class, held) in stopped(&enforced, &bounds) {
         let label = class.label();
         match held {
             Held::By(what) => findings.ok("sandbox", format!("stopped: {label}, by {what}"))?,

@@ -35,6 +35,7 @@ fn a_good_server_is_told_line_by_line() {
     let good = || [list(), says("ready"), calls(), says("42")];
     insta::assert_snapshot!(found(good(), &window), @"
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -51,7 +52,7 @@ fn a_good_server_is_told_line_by_line() {
     let json = json.strip_suffix("\nexit 0").unwrap();
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     assert_eq!((&json["usable"], &json["exit"]), (&true.into(), &0.into()));
-    assert_eq!(json["checks"][8]["name"], "call");
+    assert_eq!(json["checks"][9]["name"], "call");
     assert_eq!(json["change"], serde_json::json!([]));
 }
 
@@ -127,6 +128,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     insta::assert_snapshot!(all, @"
     == wrong key
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       from SECRET_KEY
     ok    server    http://HOST/v1 answers
     fail  key       the server refuses it: Incorrect API key provided
@@ -136,6 +138,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 2
     == unknown model
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     warn  model     the server does not list m; there is m2
@@ -150,6 +153,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 4
     == no tools
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -164,6 +168,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 4
     == words in place of a call
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -178,6 +183,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 1
     == a call written as text
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -192,6 +198,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 1
     == no credit
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -207,6 +214,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 4
     == no usage
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -221,6 +229,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 0
     == a web page
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     warn  server    http://HOST/v1 answers, but the server sent a web page
     ok    model     m; the server lists none
@@ -235,6 +244,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 4
     == a small window
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     ok    model     m, which the server lists
@@ -250,6 +260,7 @@ fn what_is_wrong_at_a_server_is_named_with_what_to_change() {
     exit 0
     == a limit of the cost without prices
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers, without a list of models (404)
     ok    model     m; the server lists none
@@ -292,6 +303,7 @@ fn without_a_server_or_a_key_it_says_so() {
     insta::assert_snapshot!(place.plain(&all), @"
     $ doctor -m m --base-url http://HOST/v1
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     fail  server    http://HOST/v1: cannot connect: tcp connect error: Connection refused (os error 111)
 
@@ -300,6 +312,7 @@ fn without_a_server_or_a_key_it_says_so() {
     exit 4
     $ doctor -m gpt-5
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     fail  key       no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with --base-url, or try `undertext demo`
 
     It does not work. What to change:
@@ -308,6 +321,7 @@ fn without_a_server_or_a_key_it_says_so() {
     exit 2
     $ doctor -m m --base-url http://x/v1 --api-key-env MINE
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     fail  key       cannot ask the server: variable MINE, which should hold the key for http://x/v1, is not set
 
     It does not work. What to change:
@@ -322,6 +336,7 @@ fn without_a_server_or_a_key_it_says_so() {
     exit 2
     $ doctor -m offline
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is needed
     ok    model     offline, a script in this program and no LLM
     ok    window    32,000 tokens
@@ -332,6 +347,99 @@ fn without_a_server_or_a_key_it_says_so() {
     ");
 }
 
+/// What the settings opened is not called stopped; what they left closed is.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_user_opened_is_told_as_open() {
+    let place = Place::new();
+    let mut all = String::new();
+    for (what, more) in [
+        ("nothing", &[][..]),
+        ("the network", &["--network=open"]),
+        ("hosts", &["--network=crates.io,*.crates.io"]),
+        (
+            "a directory",
+            &[
+                "--set",
+                "sandbox.write=[~/site]",
+                "--set",
+                "sandbox.read=[~/notes,~/.cargo]",
+            ],
+        ),
+        ("home", &["--set", "sandbox.read=['~']"]),
+        ("all", &["--sandbox=off"]),
+    ] {
+        std::fs::create_dir_all(place.path("home/site")).unwrap();
+        let line = [&["doctor", "-m", "offline"], more].concat();
+        let mut command = place.command(&line);
+        command.env_remove("UNDERTEXT_SANDBOX__MODE");
+        let ran = crate::cli::ended(command.spawn().unwrap());
+        let told = place.plain(&ran.out);
+        let is_off = more.contains(&"--sandbox=off");
+        if !is_off && !told.contains("by namespaces (Landlock 7)") {
+            println!("skipped: other mechanisms say it in other words");
+            return;
+        }
+        let is_of_interest = |line: &&str| {
+            line.contains(" sandbox ")
+                && [
+                    "workspace, by",
+                    "off: ",
+                    "writing",
+                    "modes",
+                    "reading",
+                    "network",
+                    "sockets",
+                ]
+                .iter()
+                .any(|part| line.contains(part))
+        };
+        writeln!(all, "== {what}").unwrap();
+        for line in told.lines().filter(is_of_interest) {
+            writeln!(all, "{line}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(all, @"
+    == nothing
+    ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
+    ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    == the network
+    ok    sandbox   workspace, by namespaces (Landlock 7); with your network
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
+    ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
+    warn  sandbox   NOT stopped: the network and services of this machine; you opened it (sandbox.network)
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system of its own and Landlock, but for those in what it may read
+    == hosts
+    ok    sandbox   workspace, by namespaces (Landlock 7); network: crates.io, *.crates.io
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
+    ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own; but for crates.io, *.crates.io, as you said
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    == a directory
+    ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts; but for /home/site, as you said
+    ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/notes, /home/site, as you said
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    == home
+    ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
+    warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /home
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    == all
+    warn  sandbox   off: tools run with your own rights
+    ");
+}
+
 #[test]
 fn without_a_model_it_says_which_there_are() {
     let place = Place::new();
@@ -339,6 +447,7 @@ fn without_a_model_it_says_which_there_are() {
     let ran = place.run(&["doctor", "--base-url", &provider.url]);
     insta::assert_snapshot!(said(&place, &ran), @"
     ok    settings  no file; all as built in
+    warn  sandbox   off: tools run with your own rights
     ok    key       none is sent
     ok    server    http://HOST/v1 answers
     fail  model     none is named; there is m, other

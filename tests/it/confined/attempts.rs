@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use undertext::exchange::Status;
-use undertext::sandbox::{Class, Held, stopped};
+use undertext::sandbox::{Class, Held};
 
 use super::{Area, By, bash, order, read};
 
@@ -96,7 +96,7 @@ async fn through(by: By) -> Option<(Vec<(String, Class)>, Vec<(Class, Held)>)> {
     let changed = tried.into_iter().zip(before);
     let changed = changed.filter(|((name, ..), before)| state(&out, name) != *before);
     let changed = changed.map(|((_, deed, class), _)| (deed, class)).collect();
-    Some((changed, enforced.as_ref().map(stopped).unwrap_or_default()))
+    Some((changed, area.held(enforced.as_ref())))
 }
 
 /// Each attempt changes something without a sandbox, and nothing with one; what a mechanism does not

@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 
-use undertext::sandbox::{Class, Held, stopped};
+use undertext::sandbox::{Class, Held};
 
 use super::{Area, By, bash};
 
@@ -342,7 +342,7 @@ async fn through(by: By) -> Option<(Vec<(Class, String)>, Vec<(Class, Held)>)> {
         through.push((Class::Network, "a datagram".to_owned()));
     }
     hands.close().await;
-    Some((through, enforced.as_ref().map(stopped).unwrap_or_default()))
+    Some((through, area.held(enforced.as_ref())))
 }
 
 /// The path of a socket where nothing may be read, as those of agents are.

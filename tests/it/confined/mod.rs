@@ -33,7 +33,7 @@ use tempfile::TempDir;
 
 use undertext::hands::{ConfinedError, Hands, Launch, Order, Workspace};
 use undertext::id::{CallId, EntryId};
-use undertext::sandbox::{Bounds, Enforced, Home, Way};
+use undertext::sandbox::{Bounds, Class, Enforced, Held, Home, Way, stopped};
 use undertext::setup::{Reach, Sandbox};
 use undertext::tools::Outcome;
 
@@ -122,6 +122,13 @@ impl Area {
             .unwrap()
             // Where some machines have their programs.
             .reading(interpreters())
+    }
+
+    /// What is told to be closed of what was enforced.
+    fn held(&self, enforced: Option<&Enforced>) -> Vec<(Class, Held)> {
+        let bounds = self.bounds(&Sandbox::Workspace(self.reach()));
+        let held = enforced.map(|enforced| stopped(enforced, &bounds));
+        held.unwrap_or_default()
     }
 
     fn launch(&self) -> Launch {

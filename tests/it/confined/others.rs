@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 
-use undertext::sandbox::{Class, Held, stopped};
+use undertext::sandbox::{Class, Held};
 
 use super::{Area, By, bash};
 
@@ -249,7 +249,7 @@ async fn through(by: By) -> Option<(Vec<(Class, String)>, Vec<(Class, Held)>)> {
     let through = attempts.into_iter().enumerate();
     let through = through.filter(|(number, (_, text))| is_through(*number, text));
     let through = through.map(|(_, attempt)| attempt).collect();
-    Some((through, enforced.as_ref().map(stopped).unwrap_or_default()))
+    Some((through, area.held(enforced.as_ref())))
 }
 
 #[tokio::test]
