@@ -341,6 +341,12 @@ impl Going<'_> {
         }
         self.is_looked_through = self.waiting.is_empty();
         self.is_left |= outcome.reason.is_some_and(before::was_stopped);
+        let unheld = outcome.exit == Exit::Sandbox as u8 && outcome.run.is_none();
+        if unheld && self.stopped.is_none() {
+            // What this machine does not enforce for one run it enforces for none.
+            self.stopped = Some(Exit::Sandbox);
+            self.is_left = true;
+        }
         match outcome.reason {
             _ if outcome.error.is_some() => self.tell_wrong(&outcome),
             Some(Reason::Finished) => self.tally.finished += 1,

@@ -56,6 +56,25 @@ fn check(ran: &Ran, code: i32, expected: &[(u64, &str)]) {
     assert_eq!((ran.code, &told[..]), (code, expected), "{ran:?}");
 }
 
+/// What cannot be enforced for the first is not tried for the others.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_sandbox_that_can_be_enforced_no_more_is_begun() {
+    let place = Place::new();
+    let provider = Provider::answering(|_| says("Done."));
+    tasks(&place, &["a", "b", "c"].map(task));
+    let mut command = place.command(&line(&provider, &["--jobs", "1"]));
+    command.env_remove("UNDERTEXT_SANDBOX__MODE");
+    let ran = ended(command.env("TMPDIR", "/nowhere").spawn().unwrap());
+    let lines: Vec<_> = results(&ran.out)
+        .iter()
+        .map(|result| (result["line"].clone(), result["exit"].clone()))
+        .collect();
+    assert_eq!(lines, [(json!(1), json!(5))], "{ran:?}");
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(place.transcripts().is_empty());
+}
+
 #[test]
 fn results_come_as_runs_end_and_a_workspace_has_one_run_at_a_time() {
     let place = Place::new();
