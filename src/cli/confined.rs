@@ -15,6 +15,48 @@ use undertext::setup::{Network, Reach, Sandbox};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, outputs, start};
 
+/// A sandbox cannot be enforced.
+#[derive(Debug)]
+pub(super) struct Unheld {
+    /// How the program ends.
+    pub(super) exit: Exit,
+    /// Why.
+    pub(super) why: String,
+    /// What the user can do, unless the reason says so.
+    pub(super) advice: Option<&'static str>,
+}
+
+impl Unheld {
+    /// For this reason, about which this can be done.
+    fn new(why: impl Into<String>, advice: Option<&'static str>) -> Self {
+        Self {
+            exit: Exit::Sandbox,
+            why: why.into(),
+            advice,
+        }
+    }
+}
+
+impl From<Unheld> for Failure {
+    fn from(unheld: Unheld) -> Self {
+        let Unheld { exit, why, advice } = unheld;
+        let text = match (exit, advice) {
+            (Exit::Sandbox, Some(advice)) => {
+                format!("the sandbox cannot be enforced: {why}; {advice}")
+            }
+            (Exit::Sandbox, None) => format!("the sandbox cannot be enforced: {why}"),
+            _ => why,
+        };
+        Self::new(exit, anyhow::Error::msg(text))
+    }
+}
+
+/// What is left where nothing else helps.
+const WITHOUT: &str = "--sandbox off runs tools with your own rights";
+
+/// What helps where a directory for what does not last cannot be made.
+const ELSEWHERE: &str = "name a directory that you may write with TMPDIR";
+
 /// What is said where there is no sandbox.
 pub(super) const OFF: &str = "sandbox: off, tools run with your own rights";
 
@@ -103,12 +145,7 @@ pub(super) async fn hands(
     if matches!(reach.network, Network::Hosts(_)) || reach.asks {
         upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let (hands, enforced, _) = confined(sandbox, site, process).await.map_err(|why| {
-        let text = format!(
-            "the sandbox cannot be enforced: {why}; --sandbox off runs tools with your own rights"
-        );
-        Failure::new(Exit::Sandbox, anyhow::Error::msg(text))
-    })?;
+    let (hands, enforced, _) = confined(sandbox, site, process).await?;
     let how = match enforced.mechanism {
         Mechanism::Namespaces => "",
         Mechanism::Landlock => {
@@ -144,12 +181,13 @@ async fn free(site: Site, _: &Process) -> Result<Hands, Failure> {
 pub(super) async fn tried(
     sandbox: &Sandbox,
     process: &Process,
-) -> Result<(Enforced, Bounds), String> {
-    let failed = |error: &dyn std::error::Error| error.to_string();
+) -> Result<(Enforced, Bounds), Unheld> {
+    let failed = |error: &dyn std::error::Error| Unheld::new(error.to_string(), Some(ELSEWHERE));
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
+    let workspace = workspace.map_err(|error| failed(&error))?;
     let site = Site {
-        workspace: workspace.map_err(|error| failed(&error))?,
+        workspace,
         tools: Vec::new(),
         ours: Vec::new(),
         above: Vec::new(),
@@ -180,7 +218,7 @@ async fn confined(
     sandbox: &Sandbox,
     site: Site,
     process: &Process,
-) -> Result<(Hands, Enforced, Bounds), String> {
+) -> Result<(Hands, Enforced, Bounds), Unheld> {
     use undertext::hands::Approval;
 
     let environment = &process.environment;
@@ -218,15 +256,20 @@ async fn confined(
         .filter_map(real)
         .find(|ours| roots.iter().any(|root| root.starts_with(ours)))
     {
-        return Err(format!(
+        let why = format!(
             "the workspace lies in {}, which tools may not see: settings, transcripts or logs of \
              undertext are there",
             ours.display()
-        ));
+        );
+        return Err(Unheld::new(why, Some("name another workspace with -C")));
     }
-    let bounds = Bounds::of(sandbox, &roots, &around).ok_or("there are no bounds")?;
+    let bounds = Bounds::of(sandbox, &roots, &around)
+        .ok_or_else(|| Unheld::new("there are no bounds", None))?;
     for path in &around.ours {
-        hold(path, &bounds).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+        hold(path, &bounds).map_err(|error| {
+            let why = format!("cannot make {}: {error}", path.display());
+            Unheld::new(why, Some("make it, so that it can be kept from tools"))
+        })?;
     }
     // Programs of tools may stand beside their descriptions, and skills have files of their own.
     let beside = settings.iter().filter_map(|file| file.parent());
@@ -249,7 +292,30 @@ async fn confined(
     };
     hands
         .map(|(hands, enforced)| (hands, enforced, held))
-        .map_err(|error| format!("{:#}", anyhow::Error::new(error)))
+        .map_err(|error| {
+            let advice = advice(&error);
+            Unheld::new(format!("{:#}", anyhow::Error::new(error)), advice)
+        })
+}
+
+/// What the user can do about it: to run without a sandbox comes last, and only where it is what helps.
+#[cfg(target_os = "linux")]
+fn advice(error: &undertext::hands::ConfinedError) -> Option<&'static str> {
+    use undertext::hands::ConfinedError;
+
+    match error {
+        ConfinedError::Start(_) => {
+            Some("see whether `ulimit -u` and `ulimit -n` leave room for one process more")
+        }
+        ConfinedError::Directory { .. } => Some(ELSEWHERE),
+        ConfinedError::Refused(_) => Some(
+            "mend what is named there; if that cannot be, --sandbox off runs tools with your own \
+             rights",
+        ),
+        ConfinedError::Without(_) | ConfinedError::Stranger => Some(WITHOUT),
+        // They say it themselves.
+        ConfinedError::Hosts | ConfinedError::LedAway { .. } => None,
+    }
 }
 
 /// How the process for tools is started.
@@ -305,6 +371,6 @@ fn check_written(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<()
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn confined(_: &Sandbox, _: Site, _: &Process) -> Result<(Hands, Enforced, Bounds), String> {
-    Err("there is none for this system".to_owned())
+async fn confined(_: &Sandbox, _: Site, _: &Process) -> Result<(Hands, Enforced, Bounds), Unheld> {
+    Err(Unheld::new("there is none for this system", Some(WITHOUT)))
 }

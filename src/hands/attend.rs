@@ -210,9 +210,10 @@ fn refuse(socket: &mut UnixStream, error: &sandbox::Unenforceable) -> Result<(),
     say(
         socket,
         &match error {
-            sandbox::Unenforceable::Namespaces(..) => Opening::Without(text),
+            sandbox::Unenforceable::Namespaces(..) | sandbox::Unenforceable::Landlock(_) => {
+                Opening::Without(text)
+            }
             sandbox::Unenforceable::Step { .. }
-            | sandbox::Unenforceable::Landlock(_)
             | sandbox::Unenforceable::Seccomp(_)
             | sandbox::Unenforceable::Hosts
             | sandbox::Unenforceable::NoSystem => Opening::Refused(text),

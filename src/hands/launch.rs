@@ -88,9 +88,14 @@ pub enum ConfinedError {
     /// It cannot be held to its bounds.
     #[error("{0}")]
     Refused(String),
-    /// Namespaces cannot be had here, whatever the bounds are.
+    /// This system lacks what it takes, whatever the bounds are.
     #[error("{0}")]
     Without(String),
+    /// Without a network of its own nothing can be let through.
+    #[error(
+        "single hosts can be allowed only where namespaces can be had; --network=open allows all"
+    )]
+    Hosts,
     /// What was named to be written lies elsewhere.
     #[error(
         "{} may not be written: a link in the workspace leads it elsewhere; name in sandbox.write \

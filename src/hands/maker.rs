@@ -68,13 +68,14 @@ impl Maker {
         tracing::debug!(why = first, "no namespaces");
         let second = self.start_by(Mechanism::Landlock).await;
         second.map_err(|error| match error {
-            ConfinedError::Refused(why) => {
-                ConfinedError::Refused(format!("{why}; namespaces: {first}"))
+            ConfinedError::Without(why) => {
+                ConfinedError::Without(format!("{why}; namespaces: {first}"))
             }
             error @ (ConfinedError::Start(_)
             | ConfinedError::Directory { .. }
             | ConfinedError::LedAway { .. }
-            | ConfinedError::Without(_)
+            | ConfinedError::Refused(_)
+            | ConfinedError::Hosts
             | ConfinedError::Stranger) => error,
         })
     }
@@ -116,6 +117,9 @@ impl Maker {
     }
 
     async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+        if mechanism == Mechanism::Landlock && !self.charter.bounds.hosts.is_empty() {
+            return Err(ConfinedError::Hosts);
+        }
         let (mut stream, keeper) = self.begin(self.stage(mechanism)).await?;
         let charter = self.charter.after(self.before.get());
         let charter = Frame::of(&charter, Vec::new()).ok_or(ConfinedError::Stranger)?;

@@ -47,8 +47,10 @@ pub(super) fn restrict(
             Ok(0)
         };
     }
-    let version = apply(bounds, protected, mechanism, abi)
-        .map_err(|error| Unenforceable::Landlock(format!("Landlock cannot be had: {error}")))?;
+    let version = apply(bounds, protected, mechanism, abi).map_err(|error| {
+        let error = std::io::Error::other(error.to_string());
+        Unenforceable::step("Landlock cannot be had", error)
+    })?;
     let version = version.min(newest);
     if alone && version < ENOUGH {
         return Err(Unenforceable::Landlock(match version {

@@ -3,6 +3,7 @@
 use undertext::sandbox::{Held, Mechanism, stopped};
 use undertext::setup::Sandbox;
 
+use crate::cli::confined::Unheld;
 use crate::cli::doctor::check::Findings;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, confined};
@@ -18,13 +19,15 @@ pub(super) async fn look(
     };
     let (enforced, bounds) = match confined::tried(sandbox, process).await {
         Ok(tried) => tried,
-        Err(why) => {
-            findings.fail(
-                "sandbox",
-                Exit::Sandbox,
-                format!("cannot be enforced: {why}"),
-            )?;
-            findings.change("run without it: --sandbox off, or sandbox.mode: off in config.yaml");
+        Err(Unheld { exit, why, advice }) => {
+            let why = match exit {
+                Exit::Sandbox => format!("cannot be enforced: {why}"),
+                _ => why,
+            };
+            findings.fail("sandbox", exit, why)?;
+            if let Some(advice) = advice {
+                findings.change(advice);
+            }
             return Ok(());
         }
     };

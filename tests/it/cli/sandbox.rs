@@ -19,7 +19,7 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     command.env_remove("UNDERTEXT_SANDBOX__MODE");
     let ran = ended(command.env("TMPDIR", "/nowhere").spawn().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (5, ""));
-    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: the sandbox cannot be enforced: no directory can be made below /nowhere: No such file or directory (os error 2); --sandbox off runs tools with your own rights");
+    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: the sandbox cannot be enforced: no directory can be made below /nowhere: No such file or directory (os error 2); name a directory that you may write with TMPDIR");
     assert!(place.transcripts().is_empty());
     let ran = place.run(&["run", "--sandbox", "strict", "task"]);
     assert_eq!(ran.code, 2);
@@ -71,8 +71,8 @@ fn what_cannot_be_meant_is_refused() {
             &within,
             5,
             "undertext: the sandbox cannot be enforced: the workspace lies in /home/.config/undertext, \
-             which tools may not see: settings, transcripts or logs of undertext are there; --sandbox off \
-             runs tools with your own rights",
+             which tools may not see: settings, transcripts or logs of undertext are there; name another \
+             workspace with -C",
         ),
     ] {
         let ran = place.run(&[&line[..], more].concat());
