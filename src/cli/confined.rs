@@ -140,6 +140,7 @@ pub(super) async fn hands(
     let Some(reach) = sandbox.reach() else {
         return Ok((free(site, process).await?, OFF.to_owned()));
     };
+    check_wide(sandbox, site.workspace.roots(), process)?;
     check_written(sandbox, &site, process)?;
     #[cfg(target_os = "linux")]
     if matches!(reach.network, Network::Hosts(_)) || reach.asks {
@@ -186,6 +187,7 @@ pub(super) async fn tried(
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
+    check_wide(sandbox, workspace.roots(), process)?;
     let site = Site {
         workspace,
         tools: Vec::new(),
@@ -351,6 +353,42 @@ fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
     }
     let mut directory = std::fs::DirBuilder::new();
     directory.recursive(true).mode(0o700).create(path)
+}
+
+/// Refuses to let tools write the whole machine or the whole home directory, as it refuses to let them
+/// work there.
+fn check_wide<'a>(
+    sandbox: &Sandbox,
+    roots: impl Iterator<Item = &'a Path>,
+    process: &Process,
+) -> Result<(), Unheld> {
+    let roots: Vec<PathBuf> = roots.map(Path::to_owned).collect();
+    let around = Home {
+        directory: start::home(&process.environment),
+        ..Home::default()
+    };
+    let Some(bounds) = Bounds::of(sandbox, &roots, &around) else {
+        return Ok(());
+    };
+    for path in bounds.written_outside() {
+        let real = outputs::real(path);
+        let what = if real.parent().is_none() {
+            "is the whole file system"
+        } else if start::holds_home(&real, process) {
+            "holds your whole home directory"
+        } else {
+            continue;
+        };
+        return Err(Unheld {
+            exit: Exit::Usage,
+            why: format!(
+                "sandbox.write: {} {what}; name those directories in it that tools are to write",
+                path.display()
+            ),
+            advice: None,
+        });
+    }
+    Ok(())
 }
 
 /// Refuses to let tools write what is not there: it would be gone with them.

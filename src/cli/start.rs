@@ -1,6 +1,7 @@
 //! What a run begins with, checked before anything is recorded.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -242,7 +243,7 @@ pub(super) fn workspace(named: Option<&Path>, process: &Process) -> Result<PathB
             "is the whole file system; name a project's directory with -C",
         ));
     }
-    if home(&process.environment).is_some_and(|home| home.starts_with(&real)) {
+    if holds_home(&real, process) {
         return Err(wrong(
             &path,
             "holds your whole home directory; name a project's directory with -C",
@@ -255,6 +256,28 @@ pub(super) fn workspace(named: Option<&Path>, process: &Process) -> Result<PathB
 pub(super) fn home(environment: &Environment) -> Option<PathBuf> {
     let home = environment.get("HOME").filter(|home| !home.is_empty())?;
     Path::new(home).canonicalize().ok()
+}
+
+/// Whether the home directory lies here: the one that `HOME` names, or the one that the system knows,
+/// which services and `sudo` do not tell of.
+pub(super) fn holds_home(real: &Path, process: &Process) -> bool {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let known = home_of(rustix::process::getuid().as_raw(), &users);
+    let known = known.and_then(|home| home.canonicalize().ok());
+    let mut homes = home(&process.environment).into_iter().chain(known);
+    homes.any(|home| home.starts_with(real))
+}
+
+/// The home directory of this user, in a file like `/etc/passwd`.
+fn home_of(user: u32, users: &str) -> Option<PathBuf> {
+    users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [_, _, id, _, _, home, ..] = fields[..] else {
+            return None;
+        };
+        let is_theirs = id.parse() == Ok(user) && home.starts_with('/');
+        is_theirs.then(|| home.into())
+    })
 }
 
 #[cfg(test)]
@@ -300,6 +323,20 @@ mod tests {
             let text = failure.line().replace(self.0.path().to_str().unwrap(), "");
             assert_eq!(text, expected);
             assert_eq!(failure.exit, Exit::Usage);
+        }
+    }
+
+    #[test]
+    fn a_home_is_found_by_its_user() {
+        let users = "root:x:0:0:root:/root:/bin/bash\nodd\n+::::::\n\
+                     ada:x:1000:1000:Ada,,,:/home/ada:/bin/zsh\nsvc:x:9:9::nowhere:/bin/false\n";
+        for (user, home) in [
+            (0, Some("/root")),
+            (1000, Some("/home/ada")),
+            (9, None),
+            (1, None),
+        ] {
+            assert_eq!(home_of(user, users).as_deref(), home.map(Path::new));
         }
     }
 

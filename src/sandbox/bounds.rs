@@ -282,7 +282,7 @@ impl Bounds {
     }
 
     /// What the user named to be written and lies outside the workspace.
-    pub(crate) fn written_outside(&self) -> Vec<&Path> {
+    pub fn written_outside(&self) -> Vec<&Path> {
         let named = |path: &&PathBuf| self.unprotected.contains(path);
         let lies_in_work = |path: &PathBuf| {
             let mut roots = self.write.iter().filter(|path| !named(path));

@@ -30,6 +30,58 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     ");
 }
 
+/// Nobody means the whole machine or all of home, neither as the workspace nor beside it, and the home
+/// that the system knows is one even if no variable names it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_whole_machine_and_home_are_not_written() {
+    let place = Place::new();
+    let line = ["run", "-m", "m", "--base-url", "http://127.0.0.1:9/v1"];
+    for (more, expected) in [
+        (
+            &["--set", "sandbox.write=[/]", "task"],
+            "undertext: sandbox.write: / is the whole file system; name those directories in it that \
+             tools are to write",
+        ),
+        (
+            &["--set", "sandbox.write=['~']", "task"],
+            "undertext: sandbox.write: /home holds your whole home directory; name those directories in \
+             it that tools are to write",
+        ),
+    ] {
+        let mut command = place.command(&[&line[..], more].concat());
+        command.env_remove("UNDERTEXT_SANDBOX__MODE");
+        let ran = ended(command.spawn().unwrap());
+        assert_eq!(place.plain(ran.err.trim()), expected);
+        assert_eq!(ran.code, 2);
+    }
+    let user = rustix::process::getuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let mut found = users.lines().map(fields);
+    let Some(found) = found.find(|fields| fields.get(2) == Some(&user)) else {
+        println!("skipped: this user has no home");
+        return;
+    };
+    let home = found[5].as_str();
+    if !std::path::Path::new(home).is_dir() {
+        println!("skipped: {home} is not there");
+        return;
+    }
+    for variable in [None, Some("/nowhere")] {
+        let more = ["--transcripts", "/nowhere", "-C", home, "task"];
+        let mut command = place.command(&[&line[..], &more].concat());
+        command.env_remove("HOME");
+        command.envs(variable.map(|home| ("HOME", home)));
+        let ran = ended(command.spawn().unwrap());
+        let expected = format!(
+            "undertext: workspace {home} holds your whole home directory; name a project's directory \
+             with -C"
+        );
+        assert_eq!((ran.code, ran.err.trim()), (2, expected.as_str()));
+    }
+}
+
 /// Who wants to be asked says by what, in a way that no workspace can turn into something else; and what
 /// is the program's own is no workspace.
 #[cfg(target_os = "linux")]
