@@ -92,7 +92,7 @@ async fn to_read_only_is_to_write_nothing_that_lasts() {
         let bounds = area
             .bounds(&Sandbox::ReadOnly(area.reach()))
             .by(super::ways(by));
-        let Ok((hands, _)) = area.start(bounds).await else {
+        let Some((hands, _)) = super::had(by, area.start(bounds).await) else {
             continue;
         };
         let outcome = bash(
@@ -122,7 +122,7 @@ async fn what_is_named_may_be_written() {
             ..area.reach()
         };
         let bounds = area.bounds(&Sandbox::Workspace(reach)).by(super::ways(by));
-        let Ok((hands, _)) = area.start(bounds).await else {
+        let Some((hands, _)) = super::had(by, area.start(bounds).await) else {
             continue;
         };
         let outcome = bash(
@@ -209,7 +209,7 @@ async fn hosts_that_were_named_are_reached_through_the_proxy() {
     let bounds = area
         .bounds(&Sandbox::Workspace(reach))
         .by(super::ways(By::Namespaces));
-    let Ok((hands, _)) = area.start(bounds).await else {
+    let Some((hands, _)) = super::had(By::Namespaces, area.start(bounds).await) else {
         return;
     };
     let ask = |host: &str| {

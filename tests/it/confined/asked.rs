@@ -12,7 +12,7 @@ use undertext::hands::{Approval, Hands, Verdict, Wish};
 use undertext::id::Digest;
 use undertext::setup::Sandbox;
 
-use super::{Area, By, bash, order, read, ways};
+use super::{Area, By, bash, had, order, read, ways};
 
 /// Hands that ask, if this machine can hold them so; what they asked is noted.
 async fn asking(area: &Area, by: By) -> Option<(Hands, Arc<Mutex<Vec<String>>>)> {
@@ -38,7 +38,7 @@ async fn asking(area: &Area, by: By) -> Option<(Hands, Arc<Mutex<Vec<String>>>)>
         area.launch(),
         approval,
     );
-    Some((hands.await.ok()?.0, asked))
+    Some((had(by, hands.await)?.0, asked))
 }
 
 #[tokio::test]
@@ -115,7 +115,9 @@ async fn what_was_allowed_is_the_file_that_was_asked_about() {
         let bounds = area.bounds(&Sandbox::Workspace(area.reach())).by(ways(by));
         let (here, launch) = (area.workspace(), area.launch());
         let hands = Hands::confined_asking(here, Vec::new(), bounds, launch, approval).await;
-        let Ok((hands, _)) = hands else { continue };
+        let Some((hands, _)) = had(by, hands) else {
+            continue;
+        };
         let arguments = json!({"path": "link", "content": "new\n"});
         let mut write = order("Write", &arguments);
         write.known = Some(Digest::of(b""));
@@ -196,7 +198,7 @@ async fn a_program_can_be_asked() {
         area.launch(),
         approval,
     );
-    let Ok((hands, _)) = hands.await else {
+    let Some((hands, _)) = had(By::Nothing, hands.await) else {
         return;
     };
     let outcome = hands

@@ -8,7 +8,7 @@ use undertext::hands::{Hands, Workspace};
 use undertext::sandbox::{Bounds, Home};
 use undertext::setup::{Reach, Sandbox};
 
-use super::{Area, By, bash, interpreters, read, ways};
+use super::{Area, By, bash, had, interpreters, read, ways};
 
 /// Runs commands, each of which prints what is expected of it, or fails.
 async fn check(hands: &Hands, commands: &[(&str, &str)]) {
@@ -49,7 +49,7 @@ async fn caches_can_be_used_and_stay_as_they_are() {
     let bounds = area
         .bounds(&Sandbox::Workspace(reach))
         .by(ways(By::Namespaces));
-    let Ok((hands, _)) = area.start(bounds).await else {
+    let Some((hands, _)) = had(By::Namespaces, area.start(bounds).await) else {
         return;
     };
     let cargo = "cd ~/.cargo/registry; ";
@@ -133,7 +133,7 @@ async fn programs_are_found_where_the_user_has_them() {
         ];
         let workspace = Workspace::open(&area.path("w"), None, environment.to_vec()).unwrap();
         let launched = Hands::confined(workspace, Vec::new(), bounds, area.launch()).await;
-        let Ok((hands, _)) = launched else {
+        let Some((hands, _)) = had(by, launched) else {
             continue;
         };
         let commands = [
@@ -177,7 +177,7 @@ async fn what_is_ours_is_not_for_tools() {
         .reading(interpreters())
         .reading(area.path("w/dot/undertext/tools"))
         .by(ways(By::Namespaces));
-    let Ok((hands, _)) = area.start(bounds).await else {
+    let Some((hands, _)) = had(By::Namespaces, area.start(bounds).await) else {
         return;
     };
     let commands = [
@@ -219,7 +219,7 @@ async fn a_part_of_what_is_hidden_can_be_named() {
         fs::write(area.path("ours/tools/tool"), "a tool\n").unwrap();
         let sandbox = Sandbox::Workspace(area.reach());
         let bounds = area.bounds(&sandbox).reading(area.path("ours/tools"));
-        let Ok((hands, _)) = area.start(bounds.by(ways(by))).await else {
+        let Some((hands, _)) = had(by, area.start(bounds.by(ways(by))).await) else {
             continue;
         };
         let commands = [

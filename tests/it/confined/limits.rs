@@ -9,7 +9,7 @@ use undertext::exchange::Status;
 use undertext::hands::Hands;
 use undertext::setup::{Allowance, Reach, Sandbox};
 
-use super::{Area, By, bash, number, order, ways};
+use super::{Area, By, bash, had, number, order, ways};
 
 const MEMORY: &str = "[processes took more than 200 MiB of memory together, which is the limit \
                       (sandbox); the largest was ended; the user allows more with \
@@ -44,8 +44,7 @@ async fn allowed(area: &Area, by: By, limits: Allowance) -> Option<Hands> {
         ..area.reach()
     };
     let bounds = area.bounds(&Sandbox::Workspace(reach)).by(ways(by));
-    let hands = area.start(bounds).await;
-    hands.ok().map(|(hands, _)| hands)
+    had(by, area.start(bounds).await).map(|(hands, _)| hands)
 }
 
 #[tokio::test]

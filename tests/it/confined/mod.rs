@@ -33,7 +33,7 @@ use tempfile::TempDir;
 
 use undertext::hands::{ConfinedError, Hands, Launch, Order, Workspace};
 use undertext::id::{CallId, EntryId};
-use undertext::sandbox::{Bounds, Class, Enforced, Held, Home, Way, stopped};
+use undertext::sandbox::{Bounds, Class, Enforced, Held, Home, Mechanism, Way, stopped};
 use undertext::setup::{Reach, Sandbox};
 use undertext::tools::Outcome;
 
@@ -151,13 +151,53 @@ impl Area {
             return Some((hands.unwrap(), None));
         }
         let bounds = self.bounds(&Sandbox::Workspace(self.reach())).by(ways(by));
-        match self.start(bounds).await {
-            Ok((hands, enforced)) => Some((hands, Some(enforced))),
-            Err(error) => {
-                println!("skipped, {by:?}: {error}");
-                None
+        let (hands, enforced) = had(by, self.start(bounds).await)?;
+        Some((hands, Some(enforced)))
+    }
+}
+
+/// What is set where nothing may be left out, since the machine has all that it takes.
+const NO_SKIPS: &str = "UNDERTEXT_NO_SKIPS";
+
+/// Confined hands, unless this system lacks what it takes, which is said. If they cannot be had for any
+/// other reason, a test of what they are kept from would pass without trying it, and fails.
+fn had(by: By, started: Result<(Hands, Enforced), ConfinedError>) -> Option<(Hands, Enforced)> {
+    let why = match started {
+        Ok((hands, enforced)) => {
+            let is_other = enforced.mechanism == Mechanism::Landlock;
+            if by != By::Namespaces || !is_other {
+                return Some((hands, enforced));
             }
+            "no namespaces can be had".to_owned()
         }
+        Err(error @ (ConfinedError::Without(_) | ConfinedError::Hosts)) => error.to_string(),
+        Err(error) => panic!("{by:?} cannot be had, and not for what the system lacks: {error:?}"),
+    };
+    lacks(&format!("{by:?}: {why}"));
+    None
+}
+
+/// Says what is left out, which is a failure where nothing may be.
+fn lacks(what: &str) {
+    println!("skipped, {what}");
+    assert_eq!(number(NO_SKIPS, 0), 0, "left out, {what}");
+}
+
+/// What is broken is not left out as if the system lacked it.
+#[test]
+fn only_what_a_system_lacks_is_left_out() {
+    for error in [
+        ConfinedError::Stranger,
+        ConfinedError::Refused("a bug".to_owned()),
+        ConfinedError::LedAway { path: "x".into() },
+    ] {
+        let tried = std::panic::AssertUnwindSafe(|| had(By::Landlock, Err(error)).is_none());
+        let left_out = std::panic::catch_unwind(tried);
+        assert!(left_out.is_err());
+    }
+    if number(NO_SKIPS, 0) == 0 {
+        let lacking = ConfinedError::Without("no Landlock".to_owned());
+        assert!(had(By::Landlock, Err(lacking)).is_none());
     }
 }
 

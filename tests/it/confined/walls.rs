@@ -279,7 +279,7 @@ async fn the_own_directory_is_not_in_what_may_be_written() {
         let mut launch = area.launch();
         launch.temporary = area.path("w/tmp");
         let hands = Hands::confined(area.workspace(), Vec::new(), bounds.by(ways(by)), launch);
-        let Ok((hands, _)) = hands.await else {
+        let Some((hands, _)) = super::had(by, hands.await) else {
             continue;
         };
         let outcome = bash(
@@ -442,7 +442,8 @@ async fn a_directory_of_a_repository_has_its_history() {
         git(&around, &["commit", "-qm", "one"]);
         let bounds = bounds(&area, &root, Reach::default(), Vec::new()).by(ways(by));
         let here = workspace(&area, &root);
-        let Ok((hands, _)) = Hands::confined(here, Vec::new(), bounds, area.launch()).await else {
+        let started = Hands::confined(here, Vec::new(), bounds, area.launch()).await;
+        let Some((hands, _)) = super::had(by, started) else {
             continue;
         };
         let command = "echo more >> a.txt; git log --format=%s -- a.txt; git diff --stat -- . | tail -1; \
