@@ -407,6 +407,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
     == the network
     ok    sandbox   workspace, by namespaces (Landlock 7); with your network
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
@@ -414,6 +415,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     warn  sandbox   NOT stopped: the network and services of this machine; you opened it (sandbox.network)
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system of its own and Landlock, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
     == hosts
     ok    sandbox   workspace, by namespaces (Landlock 7); network: crates.io, *.crates.io
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
@@ -421,6 +423,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own; but for crates.io, *.crates.io, as you said
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
     == a directory
     ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
@@ -428,6 +431,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/notes, /home/site, as you said
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
     == home
     ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
@@ -435,6 +439,7 @@ fn what_the_user_opened_is_told_as_open() {
     warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /home
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
     == all
     warn  sandbox   off: tools run with your own rights
     ");

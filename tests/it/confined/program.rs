@@ -39,7 +39,7 @@ fn told(area: &Area, sandbox: &str) -> String {
         Answer::Text("Done.".to_owned()),
     ]);
     fs::create_dir_all(area.path("home/.config/undertext")).unwrap();
-    let settings = "sandbox: { read: ['~'], write: ['~'] }\n# server-pass\n";
+    let settings = "sandbox: { read: ['~'], write: ['~/.config', '~/.local'] }\n# server-pass\n";
     fs::write(area.path("home/.config/undertext/config.yaml"), settings).unwrap();
     let transcripts = area.path("home/.local/state/undertext/transcripts");
     fs::create_dir_all(&transcripts).unwrap();
