@@ -273,7 +273,7 @@ fn ask(
             agent = agent.with_hands(hands);
         }
         let cancel = CancellationToken::new();
-        let mut signals = stop::watch("stopped; nothing was changed".to_owned())?;
+        let mut signals = stop::watch("stopped; nothing was changed", term.masks())?;
         let mut signal = None;
         let mut events = agent.events();
         let mut work = std::pin::pin!(agent.compact_by_hand(recorder, order, &cancel));

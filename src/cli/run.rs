@@ -418,7 +418,7 @@ async fn work(
 ) -> Result<(Ended, Option<Exit>), Failure> {
     let cancel = CancellationToken::new();
     let last_words = format!("{AT_ONCE}\n{again}");
-    let mut signals = stop::watch(last_words)?;
+    let mut signals = stop::watch(&last_words, report.masks())?;
     let mut signal = None;
     let mut unread = false;
     let mut events = agent.events();

@@ -73,7 +73,7 @@ pub(crate) fn serve(
 ) -> Result<Exit, Failure> {
     let runtime = process::runtime()?;
     let exit = runtime.block_on(async {
-        let mut signals = stop::watch(AT_ONCE.to_owned())?;
+        let mut signals = stop::watch(AT_ONCE, term.masks())?;
         let follow = Follow::open(path).map_err(failed_to_follow)?;
         let mut server = Server::serve(listen.0, follow, term.masks().clone())
             .await

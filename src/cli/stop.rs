@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use undertext::hands;
-use undertext::secret::masked;
+use undertext::secret::Masks;
 
 use crate::cli::exit::Exit;
 use crate::cli::visible::visible;
@@ -18,8 +18,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Waits for signals from now on: each is told with the exit code it asks for.
 ///
 /// To be called within a runtime with more than one thread: the second one ends the process even
-/// if whoever is told hangs, say on a pipe that nobody reads. What is said then are `last_words`.
-pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
+/// if whoever is told hangs, say on a pipe that nobody reads. What is said then are `last_words`,
+/// behind these masks.
+pub(crate) fn watch(last_words: &str, masks: &Masks) -> io::Result<UnboundedReceiver<Exit>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // Who ignores it for us, as `nohup` does, means a run that outlives its terminal.
@@ -29,6 +30,7 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
         Some(signal(SignalKind::hangup())?)
     };
     let (tell, told) = mpsc::unbounded_channel();
+    let last_words = visible(&masks.text(last_words)).into_owned();
     drop(tokio::spawn(async move {
         let mut times = 0;
         loop {
@@ -43,7 +45,7 @@ pub(crate) fn watch(last_words: String) -> io::Result<UnboundedReceiver<Exit>> {
                 tokio::time::sleep(PATIENCE).await;
                 // Standard error may be such a pipe as well.
                 let said = tokio::task::spawn_blocking(move || {
-                    writeln!(io::stderr(), "{}", visible(&masked(&last_words))).ok();
+                    writeln!(io::stderr(), "{last_words}").ok();
                 });
                 tokio::time::timeout(PATIENCE, said).await.ok();
                 return at_once(exit);

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use serde::de::IgnoredAny;
 use undertext::secret::{Known, Lines, Masks};
 
-use crate::cli::visible::{tame, visible, visible_json};
+use crate::cli::visible::{hide_in_faults, tame, visible, visible_json};
 
 /// How a piece of text looks on a terminal with colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,7 @@ impl Term {
     #[must_use]
     pub(crate) fn behind(mut self, masks: Masks) -> Self {
         self.masks = masks;
+        hide_in_faults(&self.masks);
         self
     }
 
@@ -161,6 +162,7 @@ impl Term {
     /// Hides these values too from now on, whatever else is shown.
     pub(crate) fn hide(&mut self, known: &Known) {
         self.masks = self.masks.and_known(known);
+        hide_in_faults(&self.masks);
     }
 
     /// Goes behind these masks from now on.

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
-use undertext::secret::{Masks, masked};
+use undertext::secret::Masks;
 
 /// The text with every character that a reader would not see as one written out, such as
 /// `\u{1b}`.
@@ -102,15 +103,32 @@ fn is_hidden(c: char) -> bool {
     }
 }
 
+/// What is hidden in what is said of a fault of the program: it may happen anywhere, where no masks are
+/// at hand.
+static MASKS: LazyLock<RwLock<Masks>> = LazyLock::new(RwLock::default);
+
+/// Hides this from now on in what is said of a fault of the program.
+pub(crate) fn hide_in_faults(masks: &Masks) {
+    let mut now = MASKS.write().unwrap_or_else(PoisonError::into_inner);
+    now.clone_from(masks);
+}
+
+/// What is said of a fault, masked.
+fn fault(text: &str) -> String {
+    // Whoever holds them may be at fault.
+    let masks = MASKS.try_read().map(|masks| masks.clone());
+    masks.unwrap_or_default().text(text).into_owned()
+}
+
 /// Says on standard error that the program is at fault, masked and made visible.
 pub(crate) fn panicked(panic: &PanicHookInfo<'_>) {
     let text = format!("undertext: this is a fault of the program: {panic}");
-    let text = masked(&text);
+    let text = fault(&text);
     let mut err = io::stderr();
     writeln!(err, "{}", visible(&text)).ok();
     let trace = Backtrace::capture();
     if trace.status() == BacktraceStatus::Captured {
-        writeln!(err, "{}", visible(&trace.to_string())).ok();
+        writeln!(err, "{}", visible(&fault(&trace.to_string()))).ok();
     }
 }
 
@@ -161,6 +179,15 @@ mod tests {
         ] {
             assert_eq!(visible(text), seen);
         }
+    }
+
+    /// A fault may tell of what a variable holds.
+    #[test]
+    fn what_is_said_of_a_fault_is_masked() {
+        let known = undertext::secret::Known::new(["k3y-of-16-letters"]);
+        hide_in_faults(&Masks::new(known));
+        let text = fault("not k3y-of-16-letters, password = \"hunter2\"");
+        assert_eq!(text, "not [secret], password = \"[masked: secret]\"");
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Going<'_> {
 
     /// Works on all lines.
     async fn all(&mut self, told: &mut UnboundedReceiver<Begins>) -> Result<(), Failure> {
-        let mut signals = stop::watch(AT_ONCE.to_owned())?;
+        let mut signals = stop::watch(AT_ONCE, self.term.masks())?;
         let common = Arc::clone(&self.common);
         let mut over = pin!(common.spent.over().fuse());
         let time = self.jobs.args.max_time;

@@ -73,7 +73,7 @@ pub(crate) fn run(
         .enable_all()
         .build()?;
     let exit = runtime.block_on(async {
-        let mut signals = stop::watch(AT_ONCE.to_owned())?;
+        let mut signals = stop::watch(AT_ONCE, term.masks())?;
         let place = match args.golden {
             Some(_) => Where::Golden,
             None => Where::Anew,

@@ -117,7 +117,7 @@ struct Stage<'a> {
 impl Stage<'_> {
     async fn go(&self, term: &mut Term) -> Result<Exit, Failure> {
         let cancel = CancellationToken::new();
-        let mut signals = stop::watch(AT_ONCE.to_owned())?;
+        let mut signals = stop::watch(AT_ONCE, term.masks())?;
         let mut signal = None;
         let again = &self.args.again;
         let fresh = {
