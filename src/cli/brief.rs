@@ -6,6 +6,7 @@ use undertext::exchange::Clipped;
 use undertext::export;
 use undertext::id::EntryId;
 use undertext::overlay::{Layer, Overlay};
+use undertext::secret::Masks;
 use undertext::setup::Setup;
 use undertext::transcript::{Check, Fault, Hook, Note, Speaker, User};
 use undertext::view::Sizes;
@@ -133,19 +134,25 @@ pub(crate) fn clipped(said: &User, before: u64) -> Vec<String> {
     task.into_iter().chain(attachments).collect()
 }
 
-/// The first line of a text that says something, cut to so many characters.
-pub(crate) fn first_line(text: &str, chars: usize) -> String {
+/// The first line of a text that says something, masked and then cut to so many characters: what is
+/// left of a secret that is cut looks like none any more.
+pub(crate) fn first_line(masks: &Masks, text: &str, chars: usize) -> String {
+    let text = masks.text(text);
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default().trim_end();
     if line.len() == text.len() {
-        return cut(line, chars);
+        return shortened(line, chars);
     }
     let head: String = line.chars().take(chars.saturating_sub(1)).collect();
     format!("{}…", head.trim_end())
 }
 
-/// The text, or as much of its beginning as fits so many characters.
-pub(crate) fn cut(text: &str, chars: usize) -> String {
+/// The text masked, or as much of its beginning as fits so many characters.
+pub(crate) fn cut(masks: &Masks, text: &str, chars: usize) -> String {
+    shortened(&masks.text(text), chars)
+}
+
+fn shortened(text: &str, chars: usize) -> String {
     if text.chars().count() <= chars {
         return text.to_owned();
     }
@@ -153,15 +160,26 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     format!("{}…", head.trim_end())
 }
 
-/// The same, cut between words where that leaves more than half of the room.
-pub(crate) fn cut_between(text: &str, chars: usize) -> String {
-    let text = first_line(text, chars);
+/// The first line, masked and cut between words where that leaves more than half of the room.
+pub(crate) fn cut_between(masks: &Masks, text: &str, chars: usize) -> String {
+    let text = first_line(masks, text, chars);
     match text.strip_suffix('…').and_then(|cut| cut.rsplit_once(' ')) {
         Some((whole, _)) if text.chars().count() == chars && whole.len() > chars / 2 => {
             format!("{}…", whole.trim_end_matches([',', ' ']))
         }
         Some(_) | None => text,
     }
+}
+
+/// The text masked, or as much of its end as fits so many characters.
+pub(crate) fn tail(masks: &Masks, text: &str, chars: usize) -> String {
+    let text = masks.text(text);
+    let all = text.chars().count();
+    if all <= chars {
+        return text.into_owned();
+    }
+    let end = text.chars().skip(all - chars.saturating_sub(1));
+    std::iter::once('…').chain(end).take(chars).collect()
 }
 
 /// The number of tokens above which the context is compacted.
@@ -195,7 +213,7 @@ mod tests {
             ("a longer line", 9, "a longer…"),
             ("a longer line", 13, "a longer line"),
         ] {
-            assert_eq!(first_line(text, chars), shown);
+            assert_eq!(first_line(&Masks::default(), text, chars), shown);
         }
         for (text, chars, shown) in [
             ("one two three", 13, "one two three"),
@@ -203,7 +221,7 @@ mod tests {
             ("one, twothreefour", 9, "one, two…"),
             ("one two\nthree", 20, "one two…"),
         ] {
-            assert_eq!(cut_between(text, chars), shown);
+            assert_eq!(cut_between(&Masks::default(), text, chars), shown);
         }
     }
 

@@ -82,6 +82,7 @@ impl Differs {
             std::cmp::Ordering::Equal => "as many, but others".to_owned(),
         };
         let (recorded, built) = (amount::of(self.recorded, "byte"), amount::count(self.built));
+        let masks = &term.masks().clone();
         let mut say = |text: String| {
             let line = [(Look::Plain, format!("  {text}"))];
             wrap::print(&line, 6, term)
@@ -107,7 +108,7 @@ impl Differs {
             let entry = message
                 .entry
                 .map_or_else(String::new, |entry| format!("e{entry} "));
-            let what = named::source(view, message.source);
+            let what = named::source(view, masks, message.source);
             let number = message.message;
             say(format!(
                 "  message {number}, {entry}{what}, bytes {from} to {to}"

@@ -353,6 +353,7 @@ impl Told {
             (Look::Strong, format!("run {name}")),
             (Look::Plain, format!(": {}", self.transcript)),
         ])?;
+        let masks = term.masks().clone();
         let mut row = |name: &str, text: String| {
             term.print(&[(Look::Faint, format!("  {name:<17}")), (Look::Plain, text)])
         };
@@ -406,7 +407,7 @@ impl Told {
             }
         }
         for (place, (note, times)) in notes.iter().enumerate().take(NOTES) {
-            let mut text = brief::first_line(note, NOTE_CHARS);
+            let mut text = brief::first_line(&masks, note, NOTE_CHARS);
             if *times > 1 {
                 write!(text, " ({times} times)").ok();
             }

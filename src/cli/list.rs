@@ -84,21 +84,22 @@ fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
         .width()
         .map(|width| width.saturating_sub(name.chars().count() + facts.chars().count() + 2));
     // Where there is little room, what was to be done says more than where.
+    let masks = term.masks().clone();
     let workspace = match room {
         Some(..ROOM) => String::new(),
-        Some(room) => tail(&glance.workspace, room / 2) + "  ",
-        None => glance.workspace.clone() + "  ",
+        Some(room) => brief::tail(&masks, &glance.workspace, room / 2) + "  ",
+        None => masks.text(&glance.workspace).into_owned() + "  ",
     };
     let left = room.map_or(TASK_CHARS, |room| {
         (room + 2).saturating_sub(workspace.chars().count())
     });
     let called = glance.name.as_deref().map_or_else(String::new, |called| {
-        brief::cut_between(called, left / 2) + "  "
+        brief::cut_between(&masks, called, left / 2) + "  "
     });
     let left = left.saturating_sub(called.chars().count());
     let task = match left {
         ..LEAST if !called.is_empty() => String::new(),
-        _ => brief::cut_between(&glance.task, left),
+        _ => brief::cut_between(&masks, &glance.task, left),
     };
     term.print(&[
         (Look::Strong, name),
@@ -108,16 +109,6 @@ fn row(glance: &Glance, now: At, term: &mut Term) -> Result<(), Failure> {
         (Look::Plain, task),
     ])?;
     Ok(())
-}
-
-/// The path, or as much of its end as fits so many characters.
-fn tail(path: &str, chars: usize) -> String {
-    let all = path.chars().count();
-    if all <= chars {
-        return path.to_owned();
-    }
-    let end = path.chars().skip(all - chars.saturating_sub(1));
-    std::iter::once('…').chain(end).take(chars).collect()
 }
 
 /// What one reading of the file tells, without a view of it.

@@ -6,6 +6,7 @@ use std::io;
 use undertext::explain::{Fetched, Holds, How, Life, Remedy, Stretch, Subject, Way};
 use undertext::id::EntryId;
 use undertext::overlay::{Carry, Layer, Summary};
+use undertext::secret::Masks;
 use undertext::transcript::{Entry, Event};
 use undertext::view::{As, View};
 
@@ -18,16 +19,16 @@ use crate::cli::{amount, brief, entry, laid, named, requests, wrap};
 const LINES: usize = 12;
 
 /// A life with what it is the life of.
-pub(crate) fn of(view: &View, life: Life, matched: Option<Match>) -> Lived {
+pub(crate) fn of(view: &View, masks: &Masks, life: Life, matched: Option<Match>) -> Lived {
     let (what, chars) = match life.subject {
         Subject::Call(call) => {
             let arguments = view.tool_call(call).map(|call| call.arguments.as_str());
-            let what = format!("call of {}", named::call(view, call));
+            let what = format!("call of {}", named::call(view, masks, call));
             (what, count(arguments.unwrap_or_default()))
         }
         Subject::Entry(id) => {
             let event = view.transcript().get(id).map(|entry| &entry.event);
-            (named::entry(view, id), event.map_or(0, chars))
+            (named::entry(view, masks, id), event.map_or(0, chars))
         }
     };
     Lived {
@@ -87,6 +88,7 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
     head += &when(view, id);
     wrap::print(&[(Look::Strong, format!("{name}  {head}"))], 4, term)?;
     let width = term.width();
+    let masks = &term.masks().clone();
     let mut below =
         |text: String, indent| wrap::print(&[(Look::Plain, format!("  {text}"))], indent, term);
     let mut say = |text: String| below(text, 4);
@@ -97,7 +99,7 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
     if let Subject::Entry(_) = life.subject
         && let Some(found) = found
     {
-        for line in about(view, run, found) {
+        for line in about(view, masks, run, found) {
             say(line)?;
         }
     }
@@ -114,7 +116,7 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
         .max(8);
     for (range, stretch) in ranges.iter().zip(&life.stretches) {
         let how = how(stretch);
-        let mut details = details(view, stretch, lived.matched.as_ref());
+        let mut details = details(view, masks, stretch, lived.matched.as_ref());
         if stretch.reads == How::Holds(Holds::NoMore) {
             let by = named::retracted(view, id);
             details.extend(by.map(|by| format!("taken back by e{by}")));
@@ -137,7 +139,10 @@ pub(crate) fn print(view: &View, run: &str, lived: &Lived, term: &mut Term) -> i
         say(format!("read by a summariser: e{}{came}", read.request))?;
     }
     if !holds && life.stretches.iter().any(is_hidden) {
-        say(format!("fetched again: {}", fetched(view, life.fetched)))?;
+        say(format!(
+            "fetched again: {}",
+            fetched(view, masks, life.fetched)
+        ))?;
     }
     let remedies = remedies(run, life);
     if remedies.is_empty() {
@@ -203,15 +208,15 @@ fn is_hidden(stretch: &Stretch) -> bool {
 }
 
 /// What is said of a stretch: the overlay and why, what of it is seen again, what was lifted.
-fn details(view: &View, stretch: &Stretch, matched: Option<&Match>) -> Vec<String> {
+fn details(view: &View, masks: &Masks, stretch: &Stretch, matched: Option<&Match>) -> Vec<String> {
     let parts = named::changes(&stretch.parts).into_iter();
-    let parts = parts.map(|(by, text)| format!("{text} {}", named::overlay(view, by)));
+    let parts = parts.map(|(by, text)| format!("{text} {}", named::overlay(view, masks, by)));
     let mut lines: Vec<String> = parts.collect();
     if let Some(overlay) = stretch.reads.overlay() {
-        let mut line = named::overlay(view, overlay);
+        let mut line = named::overlay(view, masks, overlay);
         if let Some(again) = stretch.again {
             write!(line, "; shown again in full behind e{again}").ok();
-        } else if let Some(quote) = quote(overlay, matched) {
+        } else if let Some(quote) = quote(masks, overlay, matched) {
             line += &quote;
         }
         lines.push(line);
@@ -230,10 +235,10 @@ fn details(view: &View, stretch: &Stretch, matched: Option<&Match>) -> Vec<Strin
 }
 
 /// Whether a summary still says what was looked for.
-fn quote(overlay: EntryId, matched: Option<&Match>) -> Option<String> {
+fn quote(masks: &Masks, overlay: EntryId, matched: Option<&Match>) -> Option<String> {
     let matched = matched?;
     let said = matched.summaries.iter().find(|it| it.overlay == overlay)?;
-    let text = brief::first_line(&matched.text, 40);
+    let text = brief::first_line(masks, &matched.text, 40);
     Some(match (said.text, said.carry) {
         (true, _) => format!("; \"{text}\" is in its text"),
         (false, true) => format!("; \"{text}\" is shown again behind it"),
@@ -241,14 +246,14 @@ fn quote(overlay: EntryId, matched: Option<&Match>) -> Option<String> {
     })
 }
 
-fn fetched(view: &View, fetched: Option<Fetched>) -> String {
+fn fetched(view: &View, masks: &Masks, fetched: Option<Fetched>) -> String {
     let Some(fetched) = fetched else {
         return "never".to_owned();
     };
     let round = fetched
         .round
         .map_or_else(String::new, |round| format!(" in round {round}"));
-    let call = named::call(view, fetched.by);
+    let call = named::call(view, masks, fetched.by);
     match fetched.way {
         Way::Recall => format!("{} {call}{round}", fetched.by),
         Way::Again => format!("{} {call}{round}, the same call again", fetched.by),
@@ -275,11 +280,11 @@ fn remedies(run: &str, life: &Life) -> Vec<String> {
 }
 
 /// What there is to say of an entry that is no message itself.
-fn about(view: &View, run: &str, found: &Entry) -> Vec<String> {
+fn about(view: &View, masks: &Masks, run: &str, found: &Entry) -> Vec<String> {
     let id = found.id;
     match &found.event {
         Event::Overlay(laid) => {
-            let why = named::why(view, id, laid);
+            let why = named::why(view, masks, id, laid);
             let mut lines = Vec::new();
             if !why.is_empty() {
                 lines.push(format!("because: {why}"));

@@ -7,6 +7,7 @@ use undertext::exchange::{Response, ToolCall};
 use undertext::export;
 use undertext::id::{CallId, EntryId};
 use undertext::overlay::{Layer, Origin, Overlay};
+use undertext::secret::Masks;
 use undertext::transcript::{Event, Note, Speaker};
 use undertext::view::{As, Change, Content, Source, View};
 use undertext::words;
@@ -20,11 +21,11 @@ const LABEL: usize = 40;
 const REASON: usize = 80;
 
 /// `Bash (npm start)`: a call by its tool and what it was about.
-pub(crate) fn call(view: &View, id: CallId) -> String {
+pub(crate) fn call(view: &View, masks: &Masks, id: CallId) -> String {
     let Some(call) = view.tool_call(id) else {
         return id.to_string();
     };
-    let label = label(view, call);
+    let label = label(view, masks, call);
     if label.is_empty() {
         call.name.clone()
     } else {
@@ -33,7 +34,7 @@ pub(crate) fn call(view: &View, id: CallId) -> String {
 }
 
 /// The first argument that names what a call was about, or its first text.
-fn label(view: &View, call: &ToolCall) -> String {
+fn label(view: &View, masks: &Masks, call: &ToolCall) -> String {
     let Ok(Value::Object(arguments)) = serde_json::from_str(&call.arguments) else {
         return String::new();
     };
@@ -45,11 +46,11 @@ fn label(view: &View, call: &ToolCall) -> String {
     let mut named = labels.iter().filter_map(|name| arguments.get(name));
     let text = named.find_map(Value::as_str);
     let text = text.or_else(|| arguments.values().find_map(Value::as_str));
-    brief::first_line(text.unwrap_or_default(), LABEL)
+    brief::first_line(masks, text.unwrap_or_default(), LABEL)
 }
 
 /// `result of Bash (npm start)`, `task`, `response: Read, Bash`: what an entry is.
-pub(crate) fn entry(view: &View, id: EntryId) -> String {
+pub(crate) fn entry(view: &View, masks: &Masks, id: EntryId) -> String {
     let Some(found) = view.transcript().get(id) else {
         return format!("e{id}");
     };
@@ -62,7 +63,7 @@ pub(crate) fn entry(view: &View, id: EntryId) -> String {
         },
         Event::Response(reply) if reply.calls.is_empty() => "response".to_owned(),
         Event::Response(reply) => format!("response: {}", tools(reply)),
-        Event::Result(result) => format!("result of {}", call(view, result.call)),
+        Event::Result(result) => format!("result of {}", call(view, masks, result.call)),
         Event::Overlay(laid) => format!("{}: {}", laid.origin.word(), export::covers(&laid.layer)),
         Event::Run(_)
         | Event::Setup(_)
@@ -110,11 +111,11 @@ pub(crate) fn note(view: &View, note: &Note) -> String {
 }
 
 /// What a message of a request is, by its source.
-pub(crate) fn source(view: &View, source: Source) -> String {
+pub(crate) fn source(view: &View, masks: &Masks, source: Source) -> String {
     match source {
-        Source::Entry(id) => entry(view, view.corrected(id)),
-        Source::Result(id) => format!("result of {}", call(view, id)),
-        Source::Summary(id) => entry(view, id),
+        Source::Entry(id) => entry(view, masks, view.corrected(id)),
+        Source::Result(id) => format!("result of {}", call(view, masks, id)),
+        Source::Summary(id) => entry(view, masks, id),
         Source::Carry(_) => "shown again behind the last summary".to_owned(),
         Source::Understood => "the assistant's word after a summary".to_owned(),
         Source::Asked => "what this request asks for".to_owned(),
@@ -132,11 +133,11 @@ pub(crate) fn place(view: &View, source: Source) -> Option<EntryId> {
 }
 
 /// `e210 micro: 12,310 of 10,000 tokens, not among the newest 10`: an overlay and why it was laid.
-pub(crate) fn overlay(view: &View, id: EntryId) -> String {
+pub(crate) fn overlay(view: &View, masks: &Masks, id: EntryId) -> String {
     let Some(laid) = view.overlay(id) else {
         return format!("e{id}");
     };
-    let why = why(view, id, laid);
+    let why = why(view, masks, id, laid);
     let origin = laid.origin.word();
     if why.is_empty() {
         format!("e{id} {origin}")
@@ -146,11 +147,11 @@ pub(crate) fn overlay(view: &View, id: EntryId) -> String {
 }
 
 /// Why an overlay was laid, as far as is recorded.
-pub(crate) fn why(view: &View, id: EntryId, laid: &Overlay) -> String {
+pub(crate) fn why(view: &View, masks: &Masks, id: EntryId, laid: &Overlay) -> String {
     let mut parts = Vec::new();
     if !laid.reason.is_empty() {
-        let reason = laid.reason.replace('\n', " ");
-        parts.push(brief::cut(&words::figures(&reason), REASON));
+        let reason = masks.text(&laid.reason).replace('\n', " ");
+        parts.push(brief::cut(masks, &words::figures(&reason), REASON));
     } else if laid.rule != laid.origin.word() && !laid.rule.is_empty() {
         parts.push(laid.rule.clone());
     }

@@ -11,6 +11,7 @@ use undertext::explain::{Blamed, Comparison};
 use undertext::id::EntryId;
 use undertext::record::Clock;
 use undertext::replay::{self, Outcome, Rebuilt};
+use undertext::secret::Masks;
 use undertext::transcript::{Entry, Event, Purpose, Request, Speaker, Torn};
 use undertext::view::View;
 
@@ -77,7 +78,8 @@ pub(crate) fn replay(
                 if let Some(json) = object(view, entry, wrong).map_err(io::Error::from)? {
                     term.print_json(&json)?;
                 }
-            } else if let Some((line, indent)) = line(view, entry, wrong, &mut told) {
+            } else if let Some((line, indent)) = line((view, term.masks()), entry, wrong, &mut told)
+            {
                 wrap::print(&line, indent, term)?;
             }
         }
@@ -242,7 +244,7 @@ type Line = (Vec<(Look, String)>, usize);
 
 /// A request, or what changed how the next one reads, in one line.
 fn line(
-    view: &View,
+    (view, masks): (&View, &Masks),
     entry: &Entry,
     wrong: Option<Wrong>,
     told: &mut Option<Wrong>,
@@ -274,7 +276,7 @@ fn line(
                 .iter()
                 .position(|turn| *turn == entry.id)?
                 + 1;
-            let text = brief::first_line(&user.text, 100);
+            let text = brief::first_line(masks, &user.text, 100);
             let line = vec![
                 (Look::Strong, format!("{:<6}", format!("t{turn}"))),
                 (Look::Plain, text),

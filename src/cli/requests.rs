@@ -9,6 +9,7 @@ use undertext::explain::{self, Amount, Blamed, Comparison, Difference, Kind, Mom
 use undertext::export;
 use undertext::id::EntryId;
 use undertext::record::Clock;
+use undertext::secret::Masks;
 use undertext::view::{As, Change, Source, View};
 use undertext::wire::{Body, RENDERER};
 
@@ -74,7 +75,7 @@ pub(crate) fn blame(
         if let Some(settings) = settings {
             let entry = format!("e{}", settings.entry);
             let bytes = amount::count(settings.bytes[1]);
-            let what = named::entry(&moment.view, settings.entry);
+            let what = named::entry(&moment.view, term.masks(), settings.entry);
             let line = [
                 (Look::Faint, row("", &entry, &bytes)),
                 (Look::Plain, format!("{what}: instructions and tools")),
@@ -83,7 +84,8 @@ pub(crate) fn blame(
         }
         let mut named = Vec::new();
         for message in &blamed {
-            wrap::print(&blamed_line(&moment.view, message, &mut named), 25, term)?;
+            let line = blamed_line((&moment.view, term.masks()), message, &mut named);
+            wrap::print(&line, 25, term)?;
         }
         overlays(view, named, term)?;
     }
@@ -163,7 +165,11 @@ pub(crate) fn name(sent: Sent) -> String {
 }
 
 /// `   7  e11      111  result of Read (AGENTS.md)   stub e48`
-fn blamed_line(view: &View, message: &Blamed, named: &mut Vec<EntryId>) -> Vec<(Look, String)> {
+fn blamed_line(
+    (view, masks): (&View, &Masks),
+    message: &Blamed,
+    named: &mut Vec<EntryId>,
+) -> Vec<(Look, String)> {
     let entry = message
         .entry
         .map_or_else(String::new, |entry| format!("e{entry}"));
@@ -171,7 +177,7 @@ fn blamed_line(view: &View, message: &Blamed, named: &mut Vec<EntryId>) -> Vec<(
     let bytes = amount::count(length(message));
     let mut line = vec![
         (Look::Faint, row(&number, &entry, &bytes)),
-        (Look::Plain, named::source(view, message.source)),
+        (Look::Plain, named::source(view, masks, message.source)),
     ];
     for text in on(&message.changed, named) {
         line.push((Look::Strong, format!("   {text}")));
@@ -200,7 +206,7 @@ fn overlays(view: &View, mut named: Vec<EntryId>, term: &mut Term) -> io::Result
     for id in named {
         if let Some(laid) = view.overlay(id) {
             let covers = export::covers(&laid.layer);
-            let text = format!("{}, {covers}", named::overlay(view, id));
+            let text = format!("{}, {covers}", named::overlay(view, term.masks(), id));
             wrap::print(&[(Look::Faint, text)], 2, term)?;
         }
     }
@@ -228,7 +234,7 @@ fn print_diff(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()>
         let (now, later) = rest.split_at(if is_many { went } else { 1 });
         let why = why(view, told, first, &mut named);
         let text = match now {
-            [one] => one_line(view, one),
+            [one] => one_line(view, term.masks(), one),
             many => gone_line(view, many),
         };
         let look = match first.kind {
@@ -249,6 +255,7 @@ fn print_diff(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()>
 
 /// Where the two part, and what that costs.
 fn totals(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()> {
+    let masks = &term.masks().clone();
     let mut say = |text: String| wrap::print(&[(Look::Plain, text)], 2, term);
     let Some(first) = told.first else {
         return say("both are the same, byte for byte".to_owned());
@@ -258,7 +265,7 @@ fn totals(view: &View, told: &Comparison, term: &mut Term) -> io::Result<()> {
         (Some(message), Some(source)) => {
             let entry = named::place(view, source);
             let entry = entry.map_or_else(String::new, |entry| format!("e{entry} "));
-            let what = named::source(view, source);
+            let what = named::source(view, masks, source);
             format!("in message {message}, {entry}{what}")
         }
         (Some(_) | None, _) => {
@@ -303,7 +310,7 @@ fn gone_line(view: &View, gone: &[Difference]) -> String {
 }
 
 /// `  ~ 7    e11    result of Read (AGENTS.md), 654 → 111 bytes`
-fn one_line(view: &View, it: &Difference) -> String {
+fn one_line(view: &View, masks: &Masks, it: &Difference) -> String {
     let bytes = |message: &Option<Blamed>| amount::count(message.as_ref().map_or(0, length));
     let (mark, message, size) = match it.kind {
         Kind::Came => ('+', &it.b, bytes(&it.b)),
@@ -313,7 +320,7 @@ fn one_line(view: &View, it: &Difference) -> String {
     let number = message.as_ref().map_or(0, |message| message.message);
     let entry = named::place(view, it.source);
     let entry = entry.map_or_else(String::new, |entry| format!("e{entry}"));
-    let what = named::source(view, it.source);
+    let what = named::source(view, masks, it.source);
     format!("  {mark} {number:<4} {entry:<6} {what}, {size} bytes")
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn entries(view: &View, regex: &Regex, masks: &Masks) -> Vec<(EntryId
         // Masked whole: a part of a secret is harder to know.
         let shown = masks.text(text);
         let (text, line) = match regex.find(&shown) {
-            Some(at) => (at.as_str(), line(&shown, at.start(), at.end())),
+            Some(at) => (at.as_str(), line(masks, &shown, at.start(), at.end())),
             None => (MASKED, MASKED.to_owned()),
         };
         let (text, summaries) = (text.to_owned(), Vec::new());
@@ -115,7 +115,7 @@ fn texts(event: &Event) -> Vec<&str> {
 }
 
 /// The match with what stands around it in its line.
-fn line(text: &str, start: usize, end: usize) -> String {
+fn line(masks: &Masks, text: &str, start: usize, end: usize) -> String {
     let (before, behind) = (text.get(..start), text.get(end..));
     let before = before
         .unwrap_or_default()
@@ -130,11 +130,11 @@ fn line(text: &str, start: usize, end: usize) -> String {
     let left: String = before.chars().rev().take(AROUND).collect();
     let cut = if left.len() < before.len() { "…" } else { "" };
     let left: String = left.chars().rev().collect();
-    let matched = brief::cut(text.get(start..end).unwrap_or_default(), WHOLE);
+    let matched = brief::cut(masks, text.get(start..end).unwrap_or_default(), WHOLE);
     format!(
         "{cut}{}{matched}{}",
         left.trim_start(),
-        brief::cut(behind, AROUND)
+        brief::cut(masks, behind, AROUND)
     )
 }
 

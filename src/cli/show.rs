@@ -324,6 +324,7 @@ impl Overview {
             (Look::Plain, format!("  {state}")),
         ])?;
         let room = term.width().map_or(100, |width| width.saturating_sub(14));
+        let masks = term.masks().clone();
         let mut row = |name: &str, text: &str| {
             let mut name = name;
             for line in text.lines() {
@@ -337,7 +338,7 @@ impl Overview {
             std::io::Result::Ok(())
         };
         row("name", self.name.as_deref().unwrap_or_default())?;
-        row("task", &brief::first_line(&self.task, room))?;
+        row("task", &brief::first_line(&masks, &self.task, room))?;
         row("workspace", &self.workspace)?;
         row(
             "batch",

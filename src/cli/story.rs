@@ -93,7 +93,7 @@ impl Story {
             Purpose::Repair { .. } => "[asks again]".to_owned(),
         };
         let line = format!("     {tokens:>6}  {what}");
-        Some(vec![(Look::Faint, cut(&line, self.width))])
+        Some(vec![(Look::Faint, cut(&self.masks, &line, self.width))])
     }
 
     fn response(&mut self, id: EntryId, text: &str, calls: &[ToolCall]) -> Vec<Line> {
@@ -107,7 +107,7 @@ impl Story {
             // The rest of a longer text is for the model itself.
             let said = self.masks.text(said);
             let first = said.lines().next().unwrap_or_default();
-            line.push((Look::Plain, short(first, room)));
+            line.push((Look::Plain, short(&self.masks, first, room)));
             line
         });
         line.into_iter().collect()
@@ -138,7 +138,7 @@ impl Story {
         vec![
             (
                 Look::Plain,
-                format!("{INDENT}{:<room$}", short(&self.masks.text(name), room)),
+                format!("{INDENT}{:<room$}", short(&self.masks, name, room)),
             ),
             (look, end),
         ]
@@ -176,7 +176,7 @@ impl Story {
         let origin = laid.origin.word();
         let head = format!("  ≡ {origin:<8} {what}, {before} → {after} tokens");
         vec![
-            vec![(Look::Strong, cut(&head, self.width))],
+            vec![(Look::Strong, cut(&self.masks, &head, self.width))],
             self.aside(
                 Look::Faint,
                 &format!("because: {}", words::figures(&laid.reason)),
@@ -186,10 +186,7 @@ impl Story {
 
     fn aside(&self, look: Look, text: &str) -> Line {
         let room = self.width.saturating_sub(INDENT.len());
-        vec![(
-            look,
-            format!("{INDENT}{}", short(&self.masks.text(text), room)),
-        )]
+        vec![(look, format!("{INDENT}{}", short(&self.masks, text, room)))]
     }
 
     fn rounds(&self, span: Span) -> String {
@@ -217,10 +214,11 @@ fn named(call: &ToolCall) -> String {
     format!("{} {}", call.name, about.unwrap_or_default())
 }
 
-/// The text on one line, and no longer than this.
-fn short(text: &str, chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(&line, chars)
+/// The text on one line, masked and no longer than this.
+fn short(masks: &Masks, text: &str, chars: usize) -> String {
+    let line = masks.text(text);
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(masks, &line, chars)
 }
 
 /// The text in lines of at most so many characters, broken between words.

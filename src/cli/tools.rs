@@ -133,6 +133,7 @@ fn table(glances: &[Offered<'_>], term: &mut Term) -> Result<(), Failure> {
             .map(|glance| glance.spec.name.chars().count()),
     );
     let origins = widest(&mut glances.iter().map(|glance| origin(glance).chars().count()));
+    let masks = term.masks().clone();
     for glance in glances {
         let ToolSpec {
             name,
@@ -154,7 +155,7 @@ fn table(glances: &[Offered<'_>], term: &mut Term) -> Result<(), Failure> {
         term.print(&[
             (look, format!("{name:names$}")),
             (Look::Faint, facts),
-            (Look::Plain, brief::cut(first, room)),
+            (Look::Plain, brief::cut(&masks, first, room)),
         ])?;
     }
     Ok(())

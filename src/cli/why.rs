@@ -111,7 +111,7 @@ pub(crate) fn why(args: &WhyArgs, process: &Process, term: &mut Term) -> Result<
         let mut found = matches.iter().flatten();
         let text = found.find(|(entry, _)| Subject::Entry(*entry) == life.subject);
         let text = text.map(|(_, text)| searched::followed(view, text, &life));
-        let lived = lived::of(view, life, text);
+        let lived = lived::of(view, term.masks(), life, text);
         if args.json {
             print_json(&Told::Life(Box::new(lived)), term)?;
             continue;

@@ -268,7 +268,7 @@ impl Stage {
         );
         fact(term, "seed", Look::Plain, &seed)?;
         for (name, line) in [("before", &broken.before), ("broken", &broken.after)] {
-            let line = cut(line.trim(), width(term).saturating_sub(14));
+            let line = cut(term.masks(), line.trim(), width(term).saturating_sub(14));
             term.print(&[(Look::Faint, format!("{name:<13}")), (Look::Plain, line)])?;
         }
         say(term, Look::Plain, "")?;
@@ -282,7 +282,8 @@ impl Stage {
                 Some(b'+') => Look::Strong,
                 Some(_) | None => Look::Faint,
             };
-            say(term, look, &cut(&format!("  {line}"), width(term)))?;
+            let line = cut(term.masks(), &format!("  {line}"), width(term));
+            say(term, look, &line)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use undertext::id::RunId;
 use undertext::rerun::{Course, Difference, Line, Replayed};
+use undertext::secret::Masks;
 
 use crate::cli::rerun::site::From;
 use crate::cli::term::{Look, Term};
@@ -48,7 +49,7 @@ impl Rerun {
         if let Some((first, rest)) = all.differences.split_first() {
             self.first(first, term)?;
             for other in rest.iter().take(LISTED) {
-                let line = format!("  {:<17}{}", "differs as well", name(other));
+                let line = format!("  {:<17}{}", "differs as well", name(other, term.masks()));
                 term.print(&[(Look::Plain, line)])?;
             }
             if let Some(more @ 1..) = rest.len().checked_sub(LISTED) {
@@ -98,7 +99,7 @@ impl Rerun {
 
     /// The first difference, in full.
     fn first(&self, first: &Difference, term: &mut Term) -> io::Result<()> {
-        let head = format!("first difference: {}", name(first));
+        let head = format!("first difference: {}", name(first, term.masks()));
         term.print(&[(Look::Bad, head)])?;
         if first.absent {
             let text = format!(
@@ -143,11 +144,11 @@ impl Rerun {
 }
 
 /// A result by its call: `17.2 Bash, round 9`.
-fn name(difference: &Difference) -> String {
+fn name(difference: &Difference, masks: &Masks) -> String {
     let round = difference.round;
     let round = round.map_or_else(String::new, |round| format!(", round {round}"));
     let absent = if difference.absent { ", not here" } else { "" };
-    let tool = brief::first_line(&difference.name, 60);
+    let tool = brief::first_line(masks, &difference.name, 60);
     format!("{} {tool}{round}{absent}", difference.call)
 }
 
