@@ -114,7 +114,7 @@ impl Pen<'_> {
         let others = others.into_iter().flatten();
         for model in std::iter::once(&mut models.main).chain(others) {
             self.texts(&mut model.server);
-            for (_, added) in model.profile.parameters.add.iter_mut() {
+            for (_, added) in &mut model.profile.parameters.add {
                 self.changed |= json::walk(added, Names::Stay, &|text| self.known.replace(text));
             }
         }
