@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use undertext::config::Environment;
 use undertext::secret::{Known, Masks};
 
+use crate::cli::amount;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::LAST;
 use crate::cli::term::{Term, Terminals};
@@ -121,6 +122,33 @@ impl Process {
         let each = each.map(|(name, value)| self.known_of(name, value));
         let all = each.reduce(|all, more| all.and(&more));
         all.unwrap_or_default().but_for(&here.to_string_lossy())
+    }
+
+    /// What is said of the variables whose values are hidden from a run in this workspace, but for the
+    /// one of the key, which is told by itself.
+    pub(crate) fn told_of_hidden(&self, workspace: &str, key: Option<&str>) -> Option<String> {
+        const NAMED: usize = 8;
+        let here = self.here(Path::new(""));
+        let is_hidden = |name: &str, value: &str| {
+            let known = self.known_of(name, value).but_for(workspace);
+            Some(name) != key && !known.but_for(&here.to_string_lossy()).is_empty()
+        };
+        let all = self.environment.iter();
+        let all = all.filter(|(name, value)| is_hidden(name, value));
+        let mut names: Vec<&str> = all.map(|(name, _)| name.as_str()).collect();
+        let more = names.len().saturating_sub(NAMED) as u64;
+        names.truncate(NAMED);
+        let (last, others) = names.split_last()?;
+        let others = others.join(", ");
+        let hidden = match (others.as_str(), more) {
+            ("", _) => format!("the value of {last} is"),
+            (others, 0) => format!("values of {others} and {last} are"),
+            (others, more) => {
+                let more = amount::of(more, "more variable");
+                format!("values of {others}, {last} and {more} are")
+            }
+        };
+        Some(format!("{hidden} hidden from the model and the transcript"))
     }
 
     /// What is secret in a variable.

@@ -64,6 +64,8 @@ async fn go(
         (None, Some(recorder)) => start::workspace(Some(&began_in(recorder.view())), process)?,
         (named, _) => named.clone().unwrap_or_default(),
     };
+    start.keep_readable(&workspace);
+    term.spare(&workspace.to_string_lossy());
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref().and_then(|it| it.view().setup());
@@ -319,6 +321,7 @@ pub(super) async fn agent(
     }
     let tools = Tools::of(&start.settings, files, told.skills);
     let mut remarks = vec![sandboxed];
+    remarks.extend(process.told_of_hidden(&workspace.to_string_lossy(), key_variable(start)));
     remarks.extend(tools.remarks(&start.settings));
     remarks.extend(told.remarks);
     remarks.extend(models::moved(start, before));

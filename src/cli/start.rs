@@ -109,6 +109,12 @@ impl Start {
 }
 
 impl Start {
+    /// Does not hide what the path of the workspace holds: a model that reads another one works
+    /// elsewhere.
+    pub(super) fn keep_readable(&mut self, workspace: &Path) {
+        self.known = self.known.but_for(&workspace.to_string_lossy());
+    }
+
     /// The address of the server; nothing for the offline model, which has none of its own.
     pub(super) fn server(&self) -> Option<&str> {
         (!self.offline).then_some(self.endpoint.base_url.as_str())

@@ -170,6 +170,12 @@ impl Term {
         self.masks.clone_from(masks);
     }
 
+    /// Shows from now on what this text holds, which is to stay readable: the path of a workspace.
+    pub(crate) fn spare(&mut self, text: &str) {
+        self.masks = self.masks.but_for(text);
+        hide_in_faults(&self.masks);
+    }
+
     /// A line of JSON as [`print_json`](Self::print_json) writes it.
     pub(crate) fn json(&self, json: &str) -> String {
         visible_json(&self.masks.json(json)).into_owned()

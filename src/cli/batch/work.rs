@@ -106,6 +106,7 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
         // A long one is read for a while, in which others go on.
         .map(|path| tokio::task::block_in_place(|| run::opened(path, &args, &start)));
     let taken_up = taken_up.transpose()?;
+    start.keep_readable(&workspace);
     let _served = offline::serve(&args, &mut start, taken_up.as_ref()).await?;
     let mut remarks = start.remarks.clone();
     // Before its hands are made: they may leave marks in the workspace.

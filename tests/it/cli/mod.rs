@@ -135,6 +135,8 @@ impl Place {
             (r"(run|--resume) [0-9a-f]{8}\b", "$1 RUN"),
             (r"127\.0\.0\.1:\d+", "HOST"),
             (r"\d+ ms|\d+\.\d s\b", "TIME"),
+            // Every command here has this variable.
+            (r"(?m)^the value of SECRET_KEY is hidden from .*\n", ""),
             // What instructions and tools take.
             (r" [0-9,]+ tokens  ", " N tokens  "),
             (r"clipped to [0-9,]+ characters", "clipped to N characters"),
