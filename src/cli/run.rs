@@ -18,6 +18,7 @@ use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, OnDamage, RecordError, Recorder};
+use undertext::sandbox::{Bounds, Home};
 use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
@@ -27,7 +28,7 @@ use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
 use crate::cli::output::Told;
-use crate::cli::outputs::Outputs;
+use crate::cli::outputs::{self, Outputs};
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
@@ -76,6 +77,7 @@ async fn go(
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
+    ours.extend(named(args, process));
     let outputs = match agent.hands() {
         Some(hands) => outputs.keep(hands, &root, ours).await?,
         None => outputs,
@@ -158,7 +160,7 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
         (None, true, Some(workspace)) => find::newest(&start.transcripts, workspace, process)?,
         (None, _, _) => return Ok(None),
     };
-    let recorder = opened(&path, args, start)?;
+    let recorder = opened(&path, args, start, process)?;
     let view = recorder.view();
     let finished = view.ledger().ended == Some(Reason::Finished);
     if start.task.is_none() && (finished || view.working().task.is_none()) {
@@ -177,8 +179,19 @@ fn taken_up(args: &RunArgs, start: &Start, process: &Process) -> Result<Option<R
 }
 
 /// The run at this path, to be gone on with.
-pub(super) fn opened(path: &Path, args: &RunArgs, start: &Start) -> Result<Recorder, Failure> {
+pub(super) fn opened(
+    path: &Path,
+    args: &RunArgs,
+    start: &Start,
+    process: &Process,
+) -> Result<Recorder, Failure> {
     let storage = start.settings.transcripts.open(path)?;
+    // An index that tools put there would be believed.
+    let storage = if tools_write_beside(path, start, process) {
+        storage.indexed_from(None)
+    } else {
+        storage
+    };
     let on_damage = if args.accept_damage {
         OnDamage::Accept
     } else {
@@ -198,6 +211,26 @@ pub(super) fn opened(path: &Path, args: &RunArgs, start: &Start) -> Result<Recor
         }
         error.into()
     })
+}
+
+/// Whether tools may put files beside a transcript, in the workspace that was named or in its own.
+fn tools_write_beside(path: &Path, start: &Start, process: &Process) -> bool {
+    let own = || runs::begun(path).map(|run| PathBuf::from(run.workspace));
+    let workspace = start.workspace.clone().or_else(own);
+    let workspace = workspace.and_then(|workspace| site(&workspace, start, process).ok());
+    let Some((workspace, real)) = workspace.zip(path.canonicalize().ok()) else {
+        return false;
+    };
+    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
+    let around = Home {
+        directory: start::home(&process.environment),
+        // In a directory of transcripts they write nothing, wherever it is.
+        ours: vec![outputs::real(&process.here(&start.transcripts))],
+        ..Home::default()
+    };
+    let bounds = Bounds::of(&start.settings.policy.sandbox, &roots, &around);
+    let is_held = around.ours.iter().any(|ours| real.starts_with(ours));
+    !is_held && bounds.is_some_and(|bounds| bounds.writes(&real))
 }
 
 /// What is compacted before the run goes on, if anything is; says why not, if nothing is worth it.
@@ -352,7 +385,17 @@ pub(super) fn ours(args: &RunArgs, start: &Start, process: &Process) -> Vec<Path
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(args.settings.config.iter().map(|file| process.here(file)));
     ours.extend(args.logs.path(process));
+    ours.extend(named(args, process));
     ours
+}
+
+/// The transcript that was named by its path, and its blobs: they may lie where tools write.
+fn named(args: &RunArgs, process: &Process) -> Vec<PathBuf> {
+    let named = args.resume.as_deref().map(Path::new);
+    let is_path = |path: &&Path| path.extension().is_some_and(|end| end == "jsonl");
+    let path = named.filter(is_path).map(|path| process.here(path));
+    let paths = path.map(|path| [path.with_extension("blobs"), path]);
+    paths.into_iter().flatten().collect()
 }
 
 /// Where tools and hooks act, and with which variables.

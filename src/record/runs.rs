@@ -95,16 +95,20 @@ pub struct RunFile {
 impl RunFile {
     /// The run, as its first entry says; nothing else is read. `None` if that entry cannot be read.
     pub fn run(&self) -> Option<Run> {
-        let file = open(&self.path).ok()?;
-        let line = BufReader::new(file.take(LINE_WRITTEN as u64));
-        let Item::Entry { entry, .. } = Reader::new(line).read().ok()?? else {
-            return None;
-        };
-        if let Event::Run(run) = &entry.event {
-            Some(run.clone())
-        } else {
-            None
-        }
+        begun(&self.path)
+    }
+}
+
+/// The run that a transcript begins with; nothing else of it is read. `None` if it cannot be read.
+pub fn begun(path: &Path) -> Option<Run> {
+    let line = BufReader::new(open(path).ok()?.take(LINE_WRITTEN as u64));
+    let Item::Entry { entry, .. } = Reader::new(line).read().ok()?? else {
+        return None;
+    };
+    if let Event::Run(run) = &entry.event {
+        Some(run.clone())
+    } else {
+        None
     }
 }
 

@@ -104,7 +104,7 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
     let taken_up = begun
         .as_deref()
         // A long one is read for a while, in which others go on.
-        .map(|path| tokio::task::block_in_place(|| run::opened(path, &args, &start)));
+        .map(|path| tokio::task::block_in_place(|| run::opened(path, &args, &start, process)));
     let taken_up = taken_up.transpose()?;
     start.keep_readable(&workspace);
     let _served = offline::serve(&args, &mut start, taken_up.as_ref()).await?;

@@ -8,9 +8,14 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use undertext::exchange::Status;
+use undertext::transcript::{Event, Note, Run, Speaker, jsonl};
 
 use super::{Area, By, bash, order, read};
+use crate::draft::Draft;
 use crate::provider::{Answer, Provider};
+
+/// A run.
+const RUN: &str = "0199d6a2-7b1c-7000-8000-00007c31d0f2";
 
 /// Each line says a word and how often something was found; nothing prints the key itself, which would be
 /// hidden.
@@ -110,6 +115,63 @@ fn what_is_the_programs_own_is_not_for_its_tools() {
         assert_eq!(count, 0, "{word}: {held}");
     }
     assert!(!is_changed(&area));
+}
+
+/// What tools do to a transcript in their workspace, which is taken up by its path.
+const TAMPERS: &str = r"exec 2>/dev/null
+grep -c SECRET kept.jsonl; ls kept.blobs; echo evil >> kept.jsonl; echo evil > kept.blobs/evil
+mv kept.jsonl other; mv kept.blobs others; rm -rf kept.jsonl kept.blobs; mv new kept.jsonl
+echo evil > kept.index; echo tried";
+
+#[test]
+fn a_transcript_in_the_workspace_is_not_for_tools() {
+    let area = Area::new();
+    let path = area.path("w/kept.jsonl");
+    let mut draft = Draft::default();
+    let workspace = area.path("w").display().to_string();
+    draft.push(Event::Run(Run::new(RUN.parse().unwrap(), workspace)));
+    draft.user(Speaker::Task, "SECRET");
+    for _ in 0..5 {
+        // No request holds it.
+        let text = "long ".repeat(200_000);
+        draft.push(Event::Note(Note::Warning { text }));
+    }
+    let lines = draft.entries().iter();
+    let lines: Vec<u8> = lines.flat_map(|it| jsonl::encode(it).unwrap()).collect();
+    fs::write(&path, &lines).unwrap();
+    fs::create_dir(area.path("w/kept.blobs")).unwrap();
+    fs::write(area.path("w/kept.blobs/blob"), "SECRET").unwrap();
+    fs::write(area.path("w/new"), "evil").unwrap();
+    let provider = Provider::new([
+        Answer::Calls(vec![(
+            "Bash",
+            json!({ "command": TAMPERS }).to_string().leak(),
+        )]),
+        Answer::Text("Done.".to_owned()),
+    ]);
+    #[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
+    let ended = Command::new(env!("CARGO_BIN_EXE_undertext"))
+        .args(["run", "-q", "-m", "m", "--base-url", &provider.url])
+        .args(["--resume", "kept.jsonl", "Look."])
+        .current_dir(area.path("w"))
+        .env_clear()
+        .env("PATH", env!("PATH"))
+        .env("HOME", area.path("home"))
+        .env("TMPDIR", area.path("tmp"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    provider.body();
+    let result: Value = provider.messages().pop().unwrap();
+    let told = result["content"].as_str().unwrap();
+    assert!(told.contains("tried") && !told.contains("blob"), "{told}");
+    assert!(!told.lines().any(|line| line == "1"), "{told}");
+    assert!(fs::read(&path).unwrap().starts_with(&lines));
+    let blobs = fs::read_dir(area.path("w/kept.blobs")).unwrap();
+    assert_eq!(blobs.count(), 1);
+    // Nor is an index made, or one of theirs believed.
+    assert_eq!(read(&area.path("w/kept.index")), "evil\n");
 }
 
 /// File tools show nothing that is out of bounds, and change nothing, by any of their arguments.
