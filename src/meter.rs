@@ -175,15 +175,21 @@ pub fn is_believed(base: u64, input: u64, window: Option<u64>) -> bool {
 /// not count.
 pub fn used(response: &Response, asked: u64) -> (Usage, bool) {
     let told = response.usage.unwrap_or_default();
-    let written = written(response);
     let input = told.input.filter(|input| *input > 0);
-    let output = told.output.filter(|output| *output > 0 || written == 0);
+    let (output, is_told) = match told.output {
+        // What is told is not estimated: that is a look at all that was written.
+        Some(output @ 1..) => (output, true),
+        other => {
+            let written = written(response);
+            (written, other.is_some() && written == 0)
+        }
+    };
     let usage = Usage {
         input: Some(input.unwrap_or(asked)),
-        output: Some(output.unwrap_or(written)),
+        output: Some(output),
         ..told
     };
-    (usage, input.is_none() || output.is_none())
+    (usage, input.is_none() || !is_told)
 }
 
 /// The estimate of what a model wrote: text, reasoning that can be read, and calls.
