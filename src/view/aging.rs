@@ -220,8 +220,11 @@ impl View {
             };
             self.work.visited += 1;
             let known = self.aging.judged.get(&call).copied();
-            let candidate = known.unwrap_or_else(|| self.candidate(call));
-            self.aging.judged.insert(call, candidate);
+            let candidate = known.unwrap_or_else(|| {
+                let candidate = self.candidate(call);
+                self.aging.judged.insert(call, candidate);
+                candidate
+            });
             if let Some(candidate) = candidate {
                 self.aging.add_candidate(call, candidate);
             }

@@ -97,6 +97,13 @@ impl Bands {
         won.map(|(start, _)| *start)
     }
 
+    /// Whether a summary stands at an item.
+    pub(super) fn stands_at(&self, summary: EntryId, item: usize) -> bool {
+        // Nearly all items are within a range, where none begins.
+        let begins = self.won.get(&item).is_some_and(|(_, id)| *id == summary);
+        begins && self.place(summary) == Some(item)
+    }
+
     /// The first item that a summary covers, whoever wins it.
     pub(super) fn first(&self, summary: EntryId) -> Option<usize> {
         self.laid.get(&summary).map(|laid| laid.items.start)
@@ -137,6 +144,9 @@ mod tests {
         bands.lay(EntryId(4), 3..4, false);
         check(&bands, 7, "-13432-");
         assert_eq!(bands.place(EntryId(3)), Some(2));
+        // It wins two ranges, and stands where the first begins.
+        let stands = (0..7).filter(|item| bands.stands_at(EntryId(3), *item));
+        assert_eq!(stands.collect::<Vec<_>>(), [2]);
         assert_eq!(bands.retract(EntryId(3)), Some(2..5));
         check(&bands, 7, "-11422-");
         assert_eq!(bands.retract(EntryId(3)), None);

@@ -34,8 +34,7 @@ impl View {
             return Vec::new();
         };
         if let Some(summary) = self.bands.winner(index) {
-            let here = self.bands.place(summary) == Some(index);
-            return if here {
+            return if self.bands.stands_at(summary, index) {
                 vec![Part::Summary(summary)]
             } else {
                 Vec::new()
@@ -55,7 +54,9 @@ impl View {
             }
             Kind::Response { calls, .. } => {
                 let visible = (0..calls.len()).filter(|call| !item.hides_call(*call));
-                let mut parts: Vec<Part> = visible.map(Part::Result).collect();
+                // There is room for what comes before them.
+                let mut parts = Vec::with_capacity(1 + calls.len());
+                parts.extend(visible.map(Part::Result));
                 let text = self
                     .response(self.corrected(item.entry))
                     .is_some_and(|reply| !reply.text.is_empty());

@@ -4,6 +4,7 @@
 //! came since is a plain map above it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,26 @@ use crate::transcript::sequence::Sequence;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newest {
     indexed: Sequence<Known>,
-    since: Arc<HashMap<u64, CallId>>,
+    since: Arc<HashMap<u64, CallId, BuildHasherDefault<Spread>>>,
+}
+
+/// Hashes a key as itself: it is of a digest already, and spread as well as can be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let add = |sum: u64, byte: &u8| sum.rotate_left(8) ^ u64::from(*byte);
+        self.0 = bytes.iter().fold(self.0, add);
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
 }
 
 /// The newest call that does one thing.
