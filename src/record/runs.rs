@@ -16,6 +16,10 @@ use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Entry, Event, Run, Torn, Transcript};
 use crate::view::{Hold, View};
 
+/// So many bytes of what was let go last are at hand while a transcript is folded: a request for a summary
+/// is made of entries that read in full until shortly before.
+const LATELY: u64 = 8 << 20;
+
 /// A run cannot be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
@@ -260,7 +264,11 @@ pub fn fold_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded
     let file = Arc::new(open(path)?);
     let again = Arc::clone(&file);
     let shelf = Bytes::new(move |offset, bytes: &mut [u8]| again.read_exact_at(bytes, offset));
-    along(path, file, View::on(shelf, Hold::default()), look)
+    let mut view = View::on(shelf, Hold::default());
+    view.keep_lately(LATELY);
+    let mut loaded = along(path, file, view, look)?;
+    loaded.view.keep_lately(0);
+    Ok(loaded)
 }
 
 fn along(

@@ -33,7 +33,7 @@ pub use work::Work;
 
 use crate::id::{EntryId, Span};
 use sequence::Sequence;
-use shelf::{Fetched, Line, Lost, Shelf, Shelved};
+use shelf::{Fetched, Lately, Line, Lost, Shelf, Shelved};
 
 /// The version of the file format, written in the first entry.
 pub const FORMAT: u32 = 1;
@@ -51,6 +51,8 @@ pub struct Transcript {
     shelf: Option<Arc<Shelved>>,
     /// What was let go and read again since the newest entry was appended.
     fetched: Fetched,
+    /// What was let go last, and is at hand for some time.
+    lately: Lately,
     /// What was let go, if somebody wants it.
     spent: Option<Vec<Arc<Entry>>>,
 }
@@ -186,12 +188,22 @@ impl Transcript {
         if slot.is_some_and(|slot| slot.entry.is_some() && slot.line.bytes > 0)
             && let Some(slot) = self.slots.get_mut(place)
         {
-            let entry = slot.entry.take();
+            let (entry, bytes) = (slot.entry.take(), slot.line.bytes);
             self.held -= 1;
-            if let Some(spent) = &mut self.spent {
-                spent.extend(entry);
+            let spent = &mut self.spent;
+            if let Some(entry) = entry {
+                self.lately.take(place, bytes, entry, |entry| {
+                    if let Some(spent) = spent.as_mut() {
+                        spent.push(entry);
+                    }
+                });
             }
         }
+    }
+
+    /// Has what was let go last at hand: up to so many bytes of lines, and of none that was let go before.
+    pub(crate) fn keep_lately(&mut self, bytes: u64) {
+        self.lately = Lately::up_to(bytes);
     }
 
     /// Keeps what is let go until it is [taken](Self::take_spent), or no longer.
@@ -267,7 +279,8 @@ impl Transcript {
 
     fn at(&self, place: usize) -> Option<&Arc<Entry>> {
         let slot = self.slots.get(place)?;
-        slot.entry.as_ref().or_else(|| {
+        let entry = slot.entry.as_ref().or_else(|| self.lately.get(place));
+        entry.or_else(|| {
             let count = self.slots.len();
             self.fetched.get_or(place, count, || self.fetch(place))
         })
@@ -276,7 +289,8 @@ impl Transcript {
     /// The entry at a place, which is not held for having been asked for.
     fn pass(&self, place: usize) -> Option<Arc<Entry>> {
         let slot = self.slots.get(place)?;
-        slot.entry.clone().or_else(|| self.fetch(place))
+        let entry = slot.entry.as_ref().or_else(|| self.lately.get(place));
+        entry.cloned().or_else(|| self.fetch(place))
     }
 
     fn fetch(&self, place: usize) -> Option<Arc<Entry>> {

@@ -3,6 +3,7 @@
 //! What is read is checked: an entry that is not there any more as it was taken in is
 //! [`Lost`], and never reads as another one.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,6 +124,55 @@ impl Fetched {
     }
 }
 
+/// The entries that were let go last, by their places: up to so many bytes of their lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lately {
+    most: u64,
+    bytes: u64,
+    order: VecDeque<(usize, u32)>,
+    entries: BTreeMap<usize, Arc<Entry>>,
+}
+
+impl Lately {
+    /// None yet, and never more than so many bytes of them.
+    pub(super) fn up_to(most: u64) -> Self {
+        Self {
+            most,
+            ..Self::default()
+        }
+    }
+
+    /// The entry at a place.
+    pub(super) fn get(&self, place: usize) -> Option<&Arc<Entry>> {
+        self.entries.get(&place)
+    }
+
+    /// Takes in what is let go, and tells of each entry that has to leave for it, itself perhaps.
+    pub(super) fn take(
+        &mut self,
+        place: usize,
+        bytes: u32,
+        entry: Arc<Entry>,
+        mut leaves: impl FnMut(Arc<Entry>),
+    ) {
+        if u64::from(bytes) > self.most {
+            return leaves(entry);
+        }
+        self.entries.insert(place, entry);
+        self.order.push_back((place, bytes));
+        self.bytes += u64::from(bytes);
+        while self.bytes > self.most
+            && let Some((place, bytes)) = self.order.pop_front()
+        {
+            self.bytes -= u64::from(bytes);
+            // One that was let go twice leaves with the first time.
+            if let Some(entry) = self.entries.remove(&place) {
+                leaves(entry);
+            }
+        }
+    }
+}
+
 fn empty<T>(count: usize) -> Box<[OnceLock<T>]> {
     (0..count).map(|_| OnceLock::new()).collect()
 }
@@ -130,5 +180,42 @@ fn empty<T>(count: usize) -> Box<[OnceLock<T>]> {
 impl Shelf for Box<dyn Shelf> {
     fn fetch(&self, id: EntryId, line: Line) -> io::Result<Entry> {
         self.as_ref().fetch(id, line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::{At, Event, Note};
+
+    #[test]
+    fn what_was_let_go_last_is_kept_up_to_so_many_bytes() {
+        let entry = |id: u64| {
+            let text = String::new();
+            let (id, at) = (EntryId(id), At(0));
+            let event = Event::Note(Note::Warning { text });
+            Arc::new(Entry { id, at, event })
+        };
+        let mut lately = Lately::up_to(10);
+        let mut check = |place: usize, bytes: u32, left: &[u64], kept: &[usize]| {
+            let mut leaving = Vec::new();
+            lately.take(place, bytes, entry(place as u64), |entry| {
+                leaving.push(entry.id.0);
+            });
+            assert_eq!(leaving, left);
+            let all = (0..9).filter(|place| lately.get(*place).is_some());
+            assert_eq!(all.collect::<Vec<_>>(), kept);
+            assert!(lately.bytes <= 10);
+        };
+        check(1, 4, &[], &[1]);
+        check(2, 6, &[], &[1, 2]);
+        check(3, 1, &[1], &[2, 3]);
+        check(2, 2, &[], &[2, 3]);
+        check(4, 3, &[2], &[3, 4]);
+        check(5, 11, &[5], &[3, 4]);
+        check(6, 10, &[3, 4], &[6]);
+        let mut none = Lately::default();
+        none.take(1, 1, entry(1), |entry| assert_eq!(entry.id.0, 1));
+        assert!(none.get(1).is_none());
     }
 }

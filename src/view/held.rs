@@ -45,6 +45,11 @@ impl View {
         }
     }
 
+    /// Has what was let go last at hand besides: up to so many bytes of its lines.
+    pub(crate) fn keep_lately(&mut self, bytes: u64) {
+        self.transcript.keep_lately(bytes);
+    }
+
     /// How many entries are held.
     pub fn held(&self) -> usize {
         self.transcript.held()

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use undertext::id::EntryId;
-use undertext::record::{Clock, Durability, FileStorage, Recorder};
+use undertext::record::{Clock, Durability, FileStorage, Recorder, runs};
+use undertext::replay;
 use undertext::transcript::jsonl;
 use undertext::transcript::shelf::{Line, Shelf};
 use undertext::transcript::{Entry, Transcript};
@@ -130,4 +131,32 @@ fn what_cannot_be_read_again_ends_the_run() {
         assert_eq!(lost.source().unwrap().to_string(), why);
         assert_eq!(fs::metadata(&path).unwrap().len(), left);
     }
+}
+
+/// What a request for a summary is made of read in full until shortly before: of a transcript that is
+/// folded, every request is built again without reading an entry twice.
+#[test]
+fn what_was_let_go_lately_is_not_read_again_while_a_transcript_is_folded() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/demo.jsonl");
+    let mut rebuilt = 0;
+    let folded = runs::fold_along(&path, |view, entry| {
+        if let Some(request) = replay::rebuilt(view, entry) {
+            assert!(request.is_equal(), "{}", request.request);
+            rebuilt += 1;
+        }
+    });
+    let folded = folded.unwrap().view;
+    assert!(rebuilt > 0);
+    assert_eq!(folded.work().fetched, 0);
+    assert!(folded.held() < folded.transcript().entries().len());
+
+    // Where nothing that was let go is at hand, some of it is.
+    let whole = runs::read(&path).unwrap().view;
+    let entries: Vec<Arc<Entry>> = whole.transcript().entries().passing().collect();
+    let mut view = holding(&entries);
+    for entry in &entries {
+        assert!(replay::rebuilt(&view, entry).is_none_or(|it| it.is_equal()));
+        take(&mut view, entry);
+    }
+    assert!(view.work().fetched > 0);
 }
