@@ -69,7 +69,8 @@ impl Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pieces {
     list: Vec<Piece>,
-    /// The head of the body, then the settled pieces, with commas between.
+    /// The head of the body, then the settled pieces, with commas between, then the tail: a body is one
+    /// copy of it. Empty before there is a head.
     buffer: Vec<u8>,
     /// The buffer as it was before a piece in its middle changed.
     spare: Vec<u8>,
@@ -97,6 +98,11 @@ impl Pieces {
 
     /// The head and the settled pieces, as bytes.
     pub(super) fn bytes(&self) -> &[u8] {
+        self.buffer.strip_suffix(TAIL).unwrap_or_default()
+    }
+
+    /// The same with the tail behind them.
+    pub(super) fn with_tail(&self) -> &[u8] {
         &self.buffer
     }
 
@@ -151,7 +157,8 @@ impl Pieces {
 
     /// The digest, brought up to the end of the settled pieces; returns the bytes that took.
     pub(super) fn hash(&mut self) -> usize {
-        self.digest.extend(&self.buffer)
+        let settled = self.buffer.strip_suffix(TAIL).unwrap_or_default();
+        self.digest.extend(settled)
     }
 
     /// The digest as far as it was brought.
@@ -170,6 +177,7 @@ impl Pieces {
         self.head_chars = Chars::of(&head);
         self.comma = comma;
         self.buffer = head;
+        self.buffer.extend_from_slice(TAIL);
         self.digest = PrefixDigest::default();
     }
 
@@ -257,7 +265,9 @@ impl Pieces {
         self.chars = self.list[index].before;
         if self.spare.is_empty() {
             // The bytes up to here are copied once, and those behind once more when they settle.
-            let kept = self.buffer[..start].to_vec();
+            let mut kept = Vec::with_capacity(self.buffer.len());
+            kept.extend_from_slice(&self.buffer[..start]);
+            kept.extend_from_slice(TAIL);
             self.spare = std::mem::replace(&mut self.buffer, kept);
         } else {
             // Settled since the last cut: the spare has other bytes in their places.
@@ -265,13 +275,22 @@ impl Pieces {
                 .iter_mut()
                 .for_each(|piece| piece.at = None);
             self.buffer.truncate(start);
+            self.buffer.extend_from_slice(TAIL);
         }
         self.settled = index;
         self.digest.cut(start);
     }
 
     /// Settles pieces as long as `render` gives their bytes; returns the bytes rendered.
-    pub(super) fn settle(&mut self, mut render: impl FnMut(&Piece, &mut Vec<u8>) -> bool) -> usize {
+    pub(super) fn settle(&mut self, render: impl FnMut(&Piece, &mut Vec<u8>) -> bool) -> usize {
+        self.buffer.truncate(self.bytes().len());
+        let rendered = self.settle_behind(render);
+        self.buffer.extend_from_slice(TAIL);
+        rendered
+    }
+
+    /// The same behind the settled pieces, without the tail.
+    fn settle_behind(&mut self, mut render: impl FnMut(&Piece, &mut Vec<u8>) -> bool) -> usize {
         let mut rendered = 0;
         while let Some(piece) = self.list.get_mut(self.settled) {
             let before = self.buffer.len();

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde_json::json;
 
 use crate::exchange::{Message, SentCall};
-use crate::id::{CallId, EntryId, Span};
+use crate::id::{CallId, Digest, EntryId, Span};
 use crate::meter::Chars;
 use crate::overlay::Layer;
 use crate::setup::{Model, Role};
@@ -49,8 +49,15 @@ impl View {
             self.setup()
                 .map(|it| it.wire.models.main.profile.messages.merges())
         };
+        if *purpose != Purpose::Round {
+            let bytes = self.asked_bytes(purpose)?;
+            return Some(BodyDigest {
+                sha256: Digest::of(&bytes),
+                bytes: bytes.len() as u64,
+            });
+        }
         let is_settled = self.pieces.settled() == self.pieces.list().len();
-        if *purpose != Purpose::Round || !is_settled || merges()? {
+        if !is_settled || merges()? {
             return self.body(purpose).map(|body| body.digest());
         }
         let (settled, digest) = (self.pieces.bytes(), self.pieces.digest());
@@ -135,14 +142,9 @@ impl View {
         }
         let settled = self.pieces.bytes();
         if self.pieces.settled() == self.pieces.list().len() {
-            let mut bytes = Vec::with_capacity(settled.len() + TAIL.len());
-            bytes.extend_from_slice(settled);
-            bytes.extend_from_slice(TAIL);
             let sha256 = self.pieces.digest().finish(settled, TAIL);
-            return Some(Body {
-                bytes: bytes.into(),
-                sha256,
-            });
+            let bytes = self.pieces.with_tail().into();
+            return Some(Body { bytes, sha256 });
         }
         let mut bytes = settled.to_vec();
         for piece in &self.pieces.list()[self.pieces.settled()..] {
