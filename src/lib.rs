@@ -93,6 +93,7 @@
 pub mod id;
 pub mod exchange;
 mod json_text;
+mod door;
 pub mod overlay;
 pub mod setup;
 pub mod transcript;

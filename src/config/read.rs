@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::wrong::{Wrong, wrong};
 use crate::config::{EndpointError, Environment, Origin, Sections};
+use crate::door;
 
 /// The largest file that is read, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
@@ -318,7 +319,7 @@ pub(crate) type Found = (Wrong, Option<(u64, u64)>);
 
 fn sections(yaml: &str) -> Result<Sections, Found> {
     let options = serde_saphyr::options! { with_snippet: false };
-    serde_saphyr::from_str_with_options::<Option<Sections>>(yaml, options)
+    door::yaml::<Option<Sections>>(yaml, options)
         .map(|sections| sections.unwrap_or_default().with_folded_names())
         .map_err(|error| {
             let place = error.location().filter(|at| at.line() > 0);

@@ -15,6 +15,7 @@ use crate::config::read::{self, ConfigError, Place};
 use crate::config::value::Lasting;
 use crate::config::wrong::{self, Wrong};
 use crate::config::{Environment, own_file};
+use crate::door;
 use crate::exchange::{Effect, Hint, Supersession, ToolMeta};
 use crate::tools::external::{Command, External, ExternalError};
 
@@ -122,7 +123,7 @@ fn tool(path: &Path) -> Result<External, ConfigError> {
     })?;
     let text = read::as_text(&bytes).map_err(|(source, at)| wrong(path, at, source))?;
     let options = serde_saphyr::options! { with_snippet: false };
-    let words = serde_saphyr::from_str_with_options::<Words>(text, options).map_err(|error| {
+    let words = door::yaml::<Words>(text, options).map_err(|error| {
         let place = error.location().filter(|at| at.line() > 0);
         let at = place.map(|at| (at.line(), at.column()));
         wrong(path, at, own_keys_only(wrong::wrong(&error)))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::door;
 use crate::instructions::agents;
 use crate::instructions::file::{self, Unread};
 use crate::tools::{Skill, SkillOrigin};
@@ -261,7 +262,7 @@ fn halves(text: &str) -> Result<(&str, &str), Unusable> {
 /// Name and description, each as one line.
 fn read_header(yaml: &str) -> Result<(String, String), Unusable> {
     let options = serde_saphyr::options! { with_snippet: false };
-    let header = serde_saphyr::from_str_with_options::<Option<Header>>(yaml, options);
+    let header = door::yaml::<Option<Header>>(yaml, options);
     let header = header.map_err(|error| {
         let text = error.to_string();
         let line: String = text.chars().take(200).collect();

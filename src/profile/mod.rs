@@ -20,6 +20,7 @@ use serde_json::Value;
 pub use address::{is_azure, is_here, origin};
 pub use known::{Known, known};
 
+use crate::door;
 use crate::setup::Profile;
 
 /// The name of the profile for servers that no profile matches.
@@ -108,7 +109,7 @@ pub fn built_in() -> &'static [Candidate] {
 /// It is read as plain values first. A type read from YAML itself is compiled to three times as much
 /// code as one read from values: that serves to tell a person where their file is wrong.
 pub(crate) fn embedded<T: DeserializeOwned>(yaml: &str) -> Option<T> {
-    let value: Value = serde_saphyr::from_str(yaml).ok()?;
+    let value: Value = door::yaml(yaml, serde_saphyr::Options::default()).ok()?;
     serde_json::from_value(value).ok()
 }
 
