@@ -1,7 +1,9 @@
 //! A value as one source gives it, or does not, and where it stands.
 
+#[cfg(test)]
 use std::borrow::Cow;
 
+#[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -104,6 +106,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
 }
 
 /// The schema is that of the value.
+#[cfg(test)]
 impl<T: JsonSchema> JsonSchema for Given<T> {
     fn inline_schema() -> bool {
         T::inline_schema()

@@ -19,7 +19,6 @@ mod compaction;
 mod settings;
 mod server;
 mod layers;
-mod schema;
 mod tools;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzed;
@@ -40,7 +39,6 @@ pub use profiles::{
 };
 pub use read::{ConfigError, MeaningError, Place, mistaken};
 pub use sandbox::{AskMode, HostError, NetworkChoice, SandboxMode, host};
-pub use schema::schema;
 pub use section::{
     AllowanceSection, AutoSection, CompactToolSection, CompactionSection, InstructionsSection,
     LimitsSection, MicroSection, ModelSection, PricesSection, RetriesSection, RuleSection,
@@ -60,6 +58,11 @@ pub const PUBLIC_SERVER: &str = "https://api.openai.com/v1";
 
 /// Every key with its default and a line of comment: what a `config.yaml` begins as.
 pub const EXAMPLE: &str = include_str!("../../config.yaml.example");
+
+/// The JSON Schema of `config.yaml`: every key with its meaning, its type and its default. An editor
+/// that knows YAML can check and complete with it. A test makes it from the types: the program need
+/// not hold the code for that.
+pub const SCHEMA: &str = include_str!("../../docs/config.schema.json");
 
 /// Where settings come from, beside the user's own file.
 #[derive(Clone, Debug, Default)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
@@ -47,7 +48,8 @@ macro_rules! section {
         $(maps { $($(#[$map_meta:meta])* $map:ident: $named_section:ty,)* })?
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[cfg_attr(test, derive(JsonSchema))]
         #[serde(deny_unknown_fields, default)]
         pub struct $section {
             $($($(#[$key_meta])* pub $key: Given<$value>,)*)?

@@ -18,8 +18,8 @@ use clap::Args;
 use undertext::config::{Lasting, NetworkChoice, SandboxMode, Usd};
 use undertext::hands;
 
-pub(crate) use crate::cli::batch::outcome::Outcome;
-pub(crate) use crate::cli::batch::tasks::TaskLine;
+#[cfg(test)]
+pub(crate) use crate::cli::batch::{outcome::Outcome, tasks::TaskLine};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::logs::LogArgs;
 use crate::cli::model_args::ModelArgs;

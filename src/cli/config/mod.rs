@@ -249,10 +249,11 @@ fn check(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure
 
 /// Writes a schema.
 fn schema(what: Described, term: &mut Term) -> Result<Exit, Failure> {
-    let schema: Value = match what {
-        Described::Config => config::schema(),
-        Described::Output => output::schema(),
+    let schema = match what {
+        Described::Config => config::SCHEMA,
+        Described::Output => output::SCHEMA,
     };
+    let schema: Value = serde_json::from_str(schema).map_err(io::Error::from)?;
     let text = serde_json::to_string_pretty(&schema).map_err(io::Error::from)?;
     term.write(format!("{text}\n").as_bytes())?;
     Ok(Exit::Done)

@@ -9,9 +9,11 @@ mod retract;
 
 use std::io;
 
-pub(crate) use expand::{ExpandArgs, Expanded, expand};
-pub(crate) use pin::{PinArgs, Pinned, pin, unpin};
-pub(crate) use retract::{RetractArgs, Retracted, retract};
+pub(crate) use expand::{ExpandArgs, expand};
+pub(crate) use pin::{PinArgs, pin, unpin};
+pub(crate) use retract::{RetractArgs, retract};
+#[cfg(test)]
+pub(crate) use {expand::Expanded, pin::Pinned, retract::Retracted};
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -13,6 +13,7 @@ use undertext::config::Duration;
 use undertext::lab::plot::{self, Panel};
 use undertext::lab::{self, Contender, Outcome, Prices, Source, Summaries, Terms};
 
+#[cfg(test)]
 pub(crate) use crate::cli::lab::told::Told;
 
 use crate::cli::exit::{Exit, Failure};

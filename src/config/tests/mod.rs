@@ -1,4 +1,5 @@
 mod errors;
+mod schema;
 mod shown;
 
 use std::fs;

@@ -1,17 +1,12 @@
-//! What programs read on standard output, and the schema of it.
-//!
-//! Every object that a command writes with `--json` is declared by a type, and [`schema`] is made
-//! from those types, so that what is published is what is written.
+//! The schema of what programs read, made from the types.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use undertext::compaction::hooks::{self, Answer, Question};
-use undertext::compaction::notice::Notice;
-use undertext::id::{EntryId, RunId};
-use undertext::transcript::{Entry, Reason, Totals};
+use undertext::transcript::Entry;
 
+use super::{SCHEMA, Told};
 use crate::cli::edits::{Expanded, Pinned, Retracted};
 use crate::cli::rerun::Rerun;
 use crate::cli::{
@@ -19,66 +14,8 @@ use crate::cli::{
     tools, why,
 };
 
-/// What `run --json` writes beside the transcript's own entries.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Told {
-    /// The first line.
-    Start {
-        /// The run.
-        run: RunId,
-        /// Where its transcript is.
-        transcript: String,
-    },
-    /// A piece of a reply that is coming in. The whole follows as a `response` entry.
-    Delta {
-        /// The request that is being answered.
-        request: EntryId,
-        /// The piece.
-        #[serde(flatten)]
-        piece: Piece,
-    },
-    /// What is going on now.
-    Progress {
-        /// The round.
-        round: u32,
-        /// What the newest request takes, in tokens.
-        tokens: u64,
-        /// `asking`, `summarizing`, `checking`, `waiting`, or the name of the tool that runs.
-        doing: String,
-        /// The tokens above which the context is compacted; absent until the settings are known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        trigger: Option<u64>,
-    },
-    /// The context is compacted.
-    Notice(Notice),
-    /// The last line.
-    Totals {
-        /// The run.
-        run: RunId,
-        /// Why it ended.
-        reason: Reason,
-        /// The exit code of the program.
-        exit: u8,
-        /// What was used since it was begun or taken up.
-        totals: Totals,
-    },
-}
-
-/// A piece of a reply.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Piece {
-    /// Text of the answer.
-    Text(String),
-    /// Text that the model thinks.
-    Reasoning(String),
-    /// The name of a tool that is being called.
-    Call(String),
-}
-
-/// The JSON Schema of every line that a command writes with `--json`, one definition a command.
-pub(crate) fn schema() -> Value {
+/// The schema as the types have it.
+fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12();
     let mut schema = contract(settings.clone().for_serialize());
     // What is always written now was not always: entries of an older version lack it.
@@ -230,4 +167,28 @@ fn print(generator: &mut SchemaGenerator) -> Schema {
             }
         ]
     })
+}
+
+/// The schema as it is published, one definition a line.
+fn published(mut schema: Value) -> String {
+    let definitions = schema["$defs"].take();
+    let lines: Vec<_> = (definitions.as_object().unwrap().iter())
+        .map(|(name, definition)| format!("{}:{definition}", Value::from(name.as_str())))
+        .collect();
+    let head = schema.to_string();
+    let head = head.strip_suffix("null}").unwrap();
+    format!("{head}{{\n{}\n}}}}\n", lines.join(",\n"))
+}
+
+#[test]
+fn what_is_published_is_what_the_types_say() {
+    let said = published(schema());
+    if said != SCHEMA {
+        let fresh = std::env::temp_dir().join("output.schema.json");
+        std::fs::write(&fresh, said).unwrap();
+        panic!(
+            "docs/output.schema.json must be what now stands in {}",
+            fresh.display()
+        );
+    }
 }

@@ -1,13 +1,12 @@
-//! What may stand in `config.yaml`, as a JSON Schema.
+//! The schema of `config.yaml`, made from the types.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::config::{EXAMPLE, Sections};
+use crate::config::{EXAMPLE, SCHEMA, Sections};
 
-/// The schema of `config.yaml`: every key with its meaning, its type and its default. An editor
-/// that knows YAML can check and complete with it.
-pub fn schema() -> Value {
+/// The schema as the types and the example have it.
+fn schema() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<Sections>();
@@ -18,7 +17,7 @@ pub fn schema() -> Value {
 }
 
 /// A file as plain values. As in YAML of today, `off` is a word.
-pub(crate) fn plain(yaml: &str) -> Result<Value, serde_saphyr::Error> {
+pub(super) fn plain(yaml: &str) -> Result<Value, serde_saphyr::Error> {
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(yaml, options)
 }
@@ -43,5 +42,18 @@ fn put_defaults(schema: &mut Value, example: &Value) {
         } else {
             fields.insert("default".to_owned(), example.clone());
         }
+    }
+}
+
+#[test]
+fn what_is_published_is_what_the_types_say() {
+    let said = format!("{:#}\n", schema());
+    if said != SCHEMA {
+        let fresh = std::env::temp_dir().join("config.schema.json");
+        std::fs::write(&fresh, said).unwrap();
+        panic!(
+            "docs/config.schema.json must be what now stands in {}",
+            fresh.display()
+        );
     }
 }
