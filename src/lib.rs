@@ -98,6 +98,7 @@ pub mod overlay;
 pub mod setup;
 pub mod transcript;
 // Pure: functions over the ground.
+pub mod difference;
 pub mod words;
 pub mod announcement;
 pub mod answer;

@@ -3,6 +3,7 @@
 use crate::config::choice::{Keeping, SummaryChoice};
 use crate::config::section::{CompactionSection, RuleSection};
 use crate::config::value::not_blank;
+use crate::difference;
 use crate::setup::{Compaction, Rule};
 
 /// Lays a section over what was there.
@@ -114,9 +115,7 @@ pub fn rule_hint<'a>(rules: impl Iterator<Item = &'a String>, name: &str) -> Str
 }
 
 /// The one of these names that looks most like a name that none of them is.
-///
-/// The command line asks here as well: compiled a second time, what compares texts is as large again.
 pub fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let close = similar::get_close_matches(name, names, 1, 0.6);
+    let close = difference::close(name, names, 1, 0.6);
     close.first().copied()
 }

@@ -1,6 +1,7 @@
 //! What is wrong in a source of settings, in our words.
 
 use crate::config::Sections;
+use crate::difference;
 
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -139,7 +140,7 @@ fn plain(error: &serde_saphyr::Error) -> String {
 /// The known key that looks most like this one: a neighbour, or the whole path of one that stands
 /// elsewhere.
 fn nearest(key: &str, neighbours: &[&str]) -> Option<String> {
-    if let Some(near) = similar::get_close_matches(key, neighbours, 1, 0.7).first() {
+    if let Some(near) = difference::close(key, neighbours, 1, 0.7).first() {
         return Some((*near).to_owned());
     }
     Sections::all_keys()

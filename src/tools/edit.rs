@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use similar::TextDiff;
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffableStr as _, group_diff_ops};
 
+use crate::difference;
 use crate::exchange::{Facts, FileWritten, ToolSpec};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
 use crate::tools::{Outcome, clip, declared, file, schema};
@@ -249,7 +250,7 @@ fn nearest(bytes: &[u8], text: &str) -> Option<(usize, Vec<String>)> {
             .rev()
             .max_by_key(|(_, line)| telling(line))?;
         let trimmed: Vec<&str> = lines.iter().take(20_000).map(|line| line.trim()).collect();
-        let close = similar::get_close_matches(*line, &trimmed, 1, 0.6);
+        let close = difference::close(line, &trimmed, 1, 0.6);
         let place = trimmed
             .iter()
             .position(|line| Some(line) == close.first())?;
@@ -265,12 +266,18 @@ fn difference(old: &[u8], new: &[u8]) -> String {
         clip::text(old).replace("\r\n", "\n"),
         clip::text(new).replace("\r\n", "\n"),
     );
-    let difference = TextDiff::configure()
-        .timeout(Duration::from_secs(1))
-        .diff_lines(&old, &new);
-    difference
-        .unified_diff()
-        .context_radius(2)
-        .missing_newline_hint(false)
-        .to_string()
+    let (old, new) = (old.tokenize_lines(), new.tokenize_lines());
+    let operations = difference::operations(&old, &new);
+    let mut shown = String::new();
+    for hunk in group_diff_ops(operations, 2) {
+        writeln!(shown, "{}", UnifiedHunkHeader::new(&hunk)).ok();
+        let changes = hunk.iter();
+        for change in changes.flat_map(|operation| operation.iter_changes(&old[..], &new[..])) {
+            write!(shown, "{}{}", change.tag(), change.value()).ok();
+            if !change.value().ends_with_newline() {
+                shown.push('\n');
+            }
+        }
+    }
+    shown
 }

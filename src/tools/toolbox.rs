@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::difference;
 use crate::exchange::{ToolMeta, ToolSpec};
 use crate::tools::external::External;
 use crate::tools::{Compact, LoadSkill, Recall, Skill, TodoRead, TodoWrite, Tool};
@@ -211,7 +212,7 @@ impl Toolbox {
             .map(|held| held.spec.name.to_lowercase())
             .collect();
         let all: Vec<&str> = lower.iter().map(String::as_str).collect();
-        let close = similar::get_close_matches(name.as_str(), &all, 3, 0.6);
+        let close = difference::close(&name, &all, 3, 0.6);
         let named = |close: &str| {
             let held = self
                 .tools

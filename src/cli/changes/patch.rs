@@ -1,7 +1,8 @@
 //! The text of a patch, as git writes and reads it.
 
 use similar::udiff::UnifiedHunkHeader;
-use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
+use similar::{ChangeTag, DiffOp, group_diff_ops};
+use undertext::difference;
 
 /// The lines shown before and after a change.
 const AROUND: usize = 3;
@@ -69,7 +70,7 @@ pub(crate) fn hunks(before: &[u8], after: &[u8], around: usize) -> Vec<u8> {
 }
 
 fn write_hunks(before: &[&[u8]], after: &[&[u8]], around: usize, out: &mut Vec<u8>) {
-    let operations = capture_diff_slices(Algorithm::Myers, before, after);
+    let operations = difference::operations(before, after);
     for hunk in group_diff_ops(operations, around) {
         write_hunk(&hunk, before, after, out);
     }
