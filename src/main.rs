@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             // Help is an error to the parser; nothing can be said where nobody listens.
             let text = error.render().to_string();
             match text.strip_prefix("error: ") {
-                Some(text) => term.say(&failed(text.trim_end())).ok(),
+                Some(text) => term.say(&failed(&cli::help::refusal(text))).ok(),
                 None => error.print().ok(),
             };
             return if error.use_stderr() {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Done.into(),
         Err(failure) => {
-            term.say(&failed(&failure.line())).ok();
+            term.say(&failed(&failure.said())).ok();
             failure.exit.into()
         }
     }

@@ -15,6 +15,7 @@ use undertext::words;
 
 use crate::cli::amount;
 use crate::cli::brief;
+use crate::cli::named;
 use crate::cli::term::Look;
 
 /// A line in pieces.
@@ -225,7 +226,7 @@ fn response(id: EntryId, reply: &Response) -> (String, Vec<String>) {
         body.push(format!(
             "{} {} {}",
             CallId::new(id, place),
-            call.name,
+            named::tool(&call.name),
             call.arguments
         ));
     }

@@ -9,6 +9,8 @@ use undertext::record::runs::FindError;
 use undertext::record::{FileError, RecordError};
 use undertext::transcript::Reason;
 
+use crate::cli::start;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -95,6 +97,18 @@ impl Failure {
     /// The error and its causes in one line.
     pub(crate) fn line(&self) -> String {
         format!("{:#}", self.error)
+    }
+}
+
+impl Failure {
+    /// The same as it is said to people: a name that it quotes may hold the end of a line, and makes none
+    /// of its own.
+    pub(crate) fn said(&self) -> String {
+        let line = self.line();
+        if line.starts_with(start::NO_MODEL) {
+            return line;
+        }
+        line.replace('\n', "\\n").replace('\r', "\\r")
     }
 }
 

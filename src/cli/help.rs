@@ -19,6 +19,30 @@ pub(crate) fn parse(width: Option<usize>) -> Result<Cli, clap::Error> {
     cli.map_err(|error| error.format(&mut Cli::command()))
 }
 
+/// What the parser says against what was typed, on one line: it adds how the command is used, which is
+/// long and stands in its help.
+pub(crate) fn refusal(text: &str) -> String {
+    let is_help =
+        |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let mut told = String::new();
+    for line in text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !is_help(line))
+    {
+        if line.is_empty() {
+            continue;
+        }
+        if !told.is_empty() {
+            let goes_on = told.ends_with(':') || line.starts_with('[');
+            told.push_str(if goes_on { " " } else { "; " });
+        }
+        told.push_str(line);
+    }
+    told.push_str("; see --help");
+    told
+}
+
 /// The text in lines of so many columns.
 fn fitted(text: &str, width: usize) -> String {
     let lines = text.lines().flat_map(|line| {

@@ -173,7 +173,7 @@ pub(crate) fn import(
                 failed = Some(Exit::Usage);
                 let path = path.clone();
                 let failure = Failure::new(Exit::Usage, ImportError::Read { path, source });
-                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
+                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.said())])?;
                 continue;
             }
         };
@@ -184,7 +184,7 @@ pub(crate) fn import(
                     return Err(failure);
                 }
                 failed = Some(failure.exit);
-                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
+                term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.said())])?;
             }
         }
         if found.is_cut {

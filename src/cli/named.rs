@@ -17,6 +17,9 @@ use crate::cli::{amount, brief, entry};
 /// The longest name of what a call was about, in characters.
 const LABEL: usize = 40;
 
+/// The longest name of a tool, in characters.
+const TOOL: usize = 64;
+
 /// The longest reason of an overlay, in characters.
 const REASON: usize = 80;
 
@@ -25,12 +28,18 @@ pub(crate) fn call(view: &View, masks: &Masks, id: CallId) -> String {
     let Some(call) = view.tool_call(id) else {
         return id.to_string();
     };
-    let label = label(view, masks, call);
+    let (name, label) = (tool(&call.name), label(view, masks, call));
     if label.is_empty() {
-        call.name.clone()
+        name
     } else {
-        format!("{} ({label})", call.name)
+        format!("{name} ({label})")
     }
+}
+
+/// The name of a tool on one line: a model may have made it up.
+pub(crate) fn tool(name: &str) -> String {
+    // Whoever shows it masks it with what stands around it.
+    brief::cut(&Masks::none(), &words::on_one_line(name, 2 * TOOL), TOOL)
 }
 
 /// The first argument that names what a call was about, or its first text.
@@ -89,8 +98,8 @@ pub(crate) fn tools(reply: &Response) -> String {
         }
     }
     let names = names.into_iter().map(|(name, times)| match times {
-        1 => name.to_owned(),
-        times => format!("{name} ×{times}"),
+        1 => tool(name),
+        times => format!("{} ×{times}", tool(name)),
     });
     names.collect::<Vec<_>>().join(", ")
 }

@@ -14,7 +14,7 @@ use crate::cli::exit::Failure;
 use crate::cli::task::{self, Given};
 use crate::cli::{Process, RunArgs, answer_form, compact, offline};
 
-const NO_MODEL: &str = "\
+pub(super) const NO_MODEL: &str = "\
 no model named; there are three ways on:
   with a key       OPENAI_API_KEY=… undertext run -m MODEL \"TASK\"
   a local server   undertext run --base-url http://127.0.0.1:11434/v1 -m MODEL \"TASK\"

@@ -15,6 +15,7 @@ use undertext::words;
 use crate::cli::amount;
 use crate::cli::brief::cut;
 use crate::cli::entry::Line;
+use crate::cli::named;
 use crate::cli::term::Look;
 
 /// What the outcome of a call takes at most, in characters: `  exit 1, 137 lines, clipped`.
@@ -211,7 +212,8 @@ fn named(call: &ToolCall) -> String {
     let todos = arguments["todos"].as_array();
     let todos = todos.map(|todos| amount::of(todos.len() as u64, "item"));
     let about = about.map(str::to_owned).or(todos);
-    format!("{} {}", call.name, about.unwrap_or_default())
+    let name = named::tool(&call.name);
+    format!("{name} {}", about.unwrap_or_default())
 }
 
 /// The text on one line, masked and no longer than this.

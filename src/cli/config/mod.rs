@@ -239,7 +239,7 @@ fn check(sources: &Sources, json: bool, term: &mut Term) -> Result<Exit, Failure
         term.say(&[(Look::Plain, format!("warning: {mistaken}"))])?;
     }
     for failure in &wrong {
-        term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.line())])?;
+        term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &failure.said())])?;
     }
     if wrong.is_empty() {
         term.print(&[(Look::Plain, "ok")])?;

@@ -313,9 +313,7 @@ fn what_is_no_batch_is_refused_before_anything_is_done() {
     undertext: /home/w/a is no plain file; tasks are read from one, so that the same command can go on where it stopped
     undertext: empty.jsonl holds no task; a line is one, such as {"task": "explain src/main.rs"}
     undertext: /home/w/tasks.jsonl holds the tasks; name another file for the results
-    undertext: invalid value '0' for '--jobs <N>': --jobs takes a number from 1 to 10000
-
-    For more information, try '--help'.
+    undertext: invalid value '0' for '--jobs <N>': --jobs takes a number from 1 to 10000; see --help
     undertext: wrong setting in --set nothing=1: unknown key `nothing`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools, profiles
     undertext: no model named; give -m MODEL for all lines, or `model` on the line
     "#);

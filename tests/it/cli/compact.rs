@@ -265,9 +265,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
     $ --strategy auto
     run RUN: 5,965 tokens are in use, and auto aims at 8,797
     $ --from nowhere
-    undertext: invalid value 'nowhere' for '--from <ADDRESS>': `nowhere` is no address; use e210 (entry), r120 or r-3 (round), 5 or -3 (turn), 41.2 (call), 5h (ago), last, last-compaction, start or end
-
-    For more information, try '--help'.
+    undertext: invalid value 'nowhere' for '--from <ADDRESS>': `nowhere` is no address; use e210 (entry), r120 or r-3 (round), 5 or -3 (turn), 41.2 (call), 5h (ago), last, last-compaction, start or end; see --help
     $ --from r9 --to r3
     undertext: r9 lies behind r3; turn them round
     $ --again e57
@@ -277,9 +275,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
     $ --again e12
     undertext: e12 is no overlay of this run; `undertext show` lists them
     $ --again x
-    undertext: invalid value 'x' for '--again <OVERLAY>': an overlay is named by its entry, such as e210
-
-    For more information, try '--help'.
+    undertext: invalid value 'x' for '--again <OVERLAY>': an overlay is named by its entry, such as e210; see --help
     $ --rule hevy
     undertext: no rule is named `hevy`; did you mean `heavy`?
     $ --profile none
@@ -289,9 +285,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
     $ --strategy strip-tools --focus x
     undertext: a focus, a text or `fresh` is about a summary; add `--strategy summarize`
     $ --keep-last -1
-    undertext: invalid value '-1' for '--keep-last <N>': -1 is not in 0..=4294967295
-
-    For more information, try '--help'.
+    undertext: invalid value '-1' for '--keep-last <N>': -1 is not in 0..=4294967295; see --help
     $ --strategy auto --strategy summarize
     undertext: auto ends with a summary where one is needed; name one of auto and summarize
     ");

@@ -236,8 +236,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     exit 2
 
     $ export 7c31d0f2 --format html
-    undertext: invalid value 'html' for '--format <FORMAT>'
-      [possible values: jsonl, markdown, atif]
+    undertext: invalid value 'html' for '--format <FORMAT>' [possible values: jsonl, markdown, atif]
 
     exit 2
     ");

@@ -67,9 +67,7 @@ fn recordings_become_runs_once() {
     $ old/pi.jsonl --format codex -> 2
     undertext: pi.jsonl looks like pi, not like codex
     $ old/pi.jsonl --format gpt -> 2
-    undertext: invalid value 'gpt' for '--format <FORMAT>': no format is called `gpt`; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
-
-    For more information, try '--help'.
+    undertext: invalid value 'gpt' for '--format <FORMAT>': no format is called `gpt`; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider; see --help
     $ odd.jsonl old/notes.txt none.jsonl -> 2
     undertext: odd.jsonl is of no known agent: its first object has the members b
     undertext: notes.txt is of no known agent: it is neither JSON nor a chat history of aider

@@ -355,6 +355,9 @@ fn a_number_out_of_range_is_told_its_range() {
             said.starts_with(&format!("undertext: invalid value '{value}' for '{flag} <")),
             "{said}"
         );
-        assert!(said.ends_with(&format!(">': {range}")), "{said}");
+        assert!(
+            said.ends_with(&format!(">': {range}; see --help")),
+            "{said}"
+        );
     }
 }

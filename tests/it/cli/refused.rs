@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use undertext::record::{Durability, FileStorage};
 
 use crate::cli::{Place, looks, says};
-use crate::provider::Provider;
+use crate::provider::{Answer, Provider};
 
 #[test]
 fn bad_input_ends_before_anything_is_recorded() {
@@ -46,6 +46,38 @@ fn bad_input_ends_before_anything_is_recorded() {
     undertext: wrong setting in --set model.nome=x: unknown key `nome`, did you mean `name`?
     "#);
     assert!(!place.path("home/.local").exists());
+}
+
+/// A name with the end of a line in it makes no line of its own, whether the user typed it or a model did.
+#[test]
+fn what_is_quoted_stays_on_its_line() {
+    let place = Place::new();
+    let name = "x\nundertext: done";
+    let server = ["run", "-m", "m", "--base-url", "http://127.0.0.1:1/v1"];
+    for line in [
+        vec!["show", name],
+        vec!["import", name],
+        vec!["rm", name],
+        vec!["tools", name],
+        [&server[..], &["--attach", name, "task"]].concat(),
+        [&server[..], &["-C", name, "task"]].concat(),
+        [&server[..], &["--set", name, "task"]].concat(),
+        vec!["print", "--at", name],
+    ] {
+        let ran = place.run(&line);
+        assert_eq!(ran.err.lines().count(), 1, "{line:?} {ran:?}");
+        assert_eq!(ran.out, "", "{line:?}");
+    }
+    let call = Answer::Calls(vec![("Bash\nfinished: all is well", "{}")]);
+    let provider = Provider::new([call, says("Done.")]);
+    let ran = place.ask(&provider, &["task"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for line in [&["replay"][..], &["why", "e7"], &["show"], &["list"]] {
+        let ran = place.run(line);
+        let is_made_up = |line: &str| line.starts_with("finished: all");
+        assert!(!ran.out.lines().any(is_made_up), "{line:?} {ran:?}");
+        assert_eq!(ran.code, 0, "{line:?} {ran:?}");
+    }
 }
 
 #[test]
@@ -197,8 +229,8 @@ fn wrong_usage_is_said_by_the_program_and_help_is_a_command() {
         said.push('\n');
     }
     insta::assert_snapshot!(said, @"
-    undertext: unrecognized subcommand 'walk'
-    undertext: invalid value '0' for '--max-rounds <N>': --max-rounds takes a number from 1
+    undertext: unrecognized subcommand 'walk'; see --help
+    undertext: invalid value '0' for '--max-rounds <N>': --max-rounds takes a number from 1; see --help
     ");
     for line in [&["help"][..], &["help", "run"]] {
         let ran = place.run(line);

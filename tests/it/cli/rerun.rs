@@ -211,18 +211,9 @@ fn what_cannot_be_played_is_said() {
         writeln!(told, "{}exit {}", ran.err, ran.code).unwrap();
     }
     insta::assert_snapshot!(place.plain(&told), @"
-    undertext: the following required arguments were not provided:
-      --run
-
-    Usage: undertext replay --run --stop [RUN]
-
-    For more information, try '--help'.
+    undertext: the following required arguments were not provided: --run; see --help
     exit 2
-    undertext: the argument '--run' cannot be used with '--verify'
-
-    Usage: undertext replay --run [RUN]
-
-    For more information, try '--help'.
+    undertext: the argument '--run' cannot be used with '--verify'; see --help
     exit 2
     undertext: workspace /nowhere cannot be used: No such file or directory (os error 2)
     exit 2

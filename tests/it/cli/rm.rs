@@ -50,7 +50,7 @@ fn runs_are_deleted_only_by_name_and_not_while_they_are_in_use() {
         .replace_all(&ran.out, "N bytes")
         .replace(&format!("run {}", ids[2]), "run RUN");
     insta::assert_snapshot!(place.plain(&said), @"
-    undertext: the following required arguments were not provided:
+    undertext: the following required arguments were not provided: <RUN>...; see --help
     undertext: `last` is too little to delete a run by; give its 8 digits as `undertext list` shows them
     undertext: `7DIGITS` is too little to delete a run by; give its 8 digits as `undertext list` shows them
     undertext: no run `00000000` in /home/.local/state/undertext/transcripts; `undertext list` shows all runs

@@ -123,7 +123,7 @@ pub(super) fn told(place: &Place, lines: &[&str]) -> String {
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
         let Ran { code, out, err } = place.run(&words);
-        let err = err.replace("\n\nFor more information, try '--help'.\n", "\n");
+        let err = err.replace("; see --help\n", "\n");
         writeln!(told, "$ {line}\n{out}{err}").unwrap();
         if code != 0 {
             writeln!(told, "exit {code}\n").unwrap();

@@ -24,9 +24,7 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     let ran = place.run(&["run", "--sandbox", "strict", "task"]);
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.err, @r"
-    undertext: invalid value 'strict' for '--sandbox <workspace|read-only|off>': `strict` is no sandbox; there is workspace, read-only or off
-
-    For more information, try '--help'.
+    undertext: invalid value 'strict' for '--sandbox <workspace|read-only|off>': `strict` is no sandbox; there is workspace, read-only or off; see --help
     ");
 }
 

@@ -96,15 +96,9 @@ fn what_cannot_be_served_is_told() {
         said += &place.plain(&ran.err);
     }
     insta::assert_snapshot!(said, @r"
-    undertext: invalid value 'last' for '--serve [<ADDR>]': neither an address such as HOST nor a port; name the run before --serve
-
-    For more information, try '--help'.
+    undertext: invalid value 'last' for '--serve [<ADDR>]': neither an address such as HOST nor a port; name the run before --serve; see --help
     undertext: cannot listen at HOST: Address already in use (os error 98)
     undertext: cannot read nothing.jsonl: No such file or directory (os error 2)
-    undertext: the argument '--serve [<ADDR>]' cannot be used with '--out <FILE>'
-
-    Usage: undertext page --serve [<ADDR>] <RUN>
-
-    For more information, try '--help'.
+    undertext: the argument '--serve [<ADDR>]' cannot be used with '--out <FILE>'; see --help
     ");
 }
