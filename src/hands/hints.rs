@@ -21,6 +21,24 @@ const SERVICES: [&str; 4] = [
     "could not open a connection to your authentication agent",
 ];
 
+/// How programs say that they cannot become another user.
+const OTHERS: [&str; 6] = [
+    "su: system error",
+    "su: command not found",
+    "su: cannot set",
+    "sudo: command not found",
+    "sudo: effective uid is not 0",
+    "\"no new privileges\" flag",
+];
+
+/// How they say that no host can be asked whether it is there.
+const PINGS: [&str; 4] = [
+    "ping: command not found",
+    "ping: socket: operation not permitted",
+    "ping: lacking privilege",
+    "ping: permission denied",
+];
+
 /// How programs say that they may not write.
 const WRITE: [&str; 2] = ["read-only file system", "erofs"];
 
@@ -76,11 +94,18 @@ impl Hints {
     }
 
     /// Adds the lines that help, if the call failed in a way that the sandbox explains.
-    pub(super) fn add(&self, outcome: &mut Outcome) {
+    pub(super) fn add(&self, tool: &str, outcome: &mut Outcome) {
         if outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
-            outcome.add_line(
-                "[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]",
-            );
+            outcome.add_line(match tool {
+                // What may be read is wider than where file tools act.
+                "Read" | "Grep" | "Glob" => {
+                    "[what may be read elsewhere, commands read: cat, grep or find in Bash; the user \
+                     allows more with sandbox.read in config.yaml (sandbox)]"
+                }
+                _ => {
+                    "[the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]"
+                }
+            });
         }
         let lines = match outcome.status {
             Status::Error if outcome.facts.exit.is_some() => self.lines(&outcome.content),
@@ -90,11 +115,26 @@ impl Hints {
             Status::Timeout => unreached::line(&outcome.content, &self.bounds)
                 .into_iter()
                 .collect(),
+            // The last command of a pipe ends well whatever befell the first.
+            Status::Ok if outcome.facts.exit.is_some() => self.sure(&outcome.content),
             Status::Ok | Status::Denied | Status::Interrupted | Status::Cancelled => return,
         };
         for line in lines {
             outcome.add_line(&line);
         }
+    }
+
+    /// The lines that help where the last words of what seems to have ended well leave no doubt.
+    fn sure(&self, content: &str) -> Vec<String> {
+        const LAST: usize = 20;
+        let last: Vec<&str> = content.lines().rev().take(LAST).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        let mut lines: Vec<String> = unreached::surely(&last, &self.bounds).into_iter().collect();
+        let is_unwritten = |line: &&str| says(&line.to_lowercase(), &WRITE) && self.leads_out(line);
+        if last.iter().any(is_unwritten) {
+            lines.push(self.unwritten());
+        }
+        lines
     }
 
     /// Whether a path is said not to be there that could not be seen anyway.
@@ -168,6 +208,20 @@ impl Hints {
                     .to_owned(),
             );
         }
+        if says(&text, &OTHERS) {
+            lines.push(
+                "[no command becomes another user or root here (sandbox); what needs that, the user does \
+                 before the run]"
+                    .to_owned(),
+            );
+        }
+        if says(&text, &PINGS) {
+            lines.push(
+                "[no host can be pinged here (sandbox); try a connection instead, such as curl, if the \
+                 user allows it with --network=HOST]"
+                    .to_owned(),
+            );
+        }
         if says(&text, &KILLED) {
             lines.push(
                 "[a system call that is not allowed ended it (sandbox): 32-bit programs, for one, do not \
@@ -200,18 +254,22 @@ impl Hints {
                     .to_owned(),
             );
         } else if self.names_unwritten(content) {
-            lines.push(if self.bounds.roots.is_empty() {
-                "[only the workspace and $TMPDIR can be written, and in the workspace neither hooks nor \
-                 settings of a repository, nor a new .git (sandbox); the user allows more with \
-                 sandbox.write in config.yaml]"
-                    .to_owned()
-            } else {
-                "[nothing but $TMPDIR can be written (sandbox: read-only); the user allows more with \
-                 --sandbox workspace]"
-                    .to_owned()
-            });
+            lines.push(self.unwritten());
         }
         lines
+    }
+
+    /// The line about what may be written.
+    fn unwritten(&self) -> String {
+        if self.bounds.roots.is_empty() {
+            "[only the workspace and $TMPDIR can be written, and in the workspace neither hooks nor \
+             settings of a repository, nor a new .git (sandbox); the user allows more with \
+             sandbox.write in config.yaml]"
+        } else {
+            "[nothing but $TMPDIR can be written (sandbox: read-only); the user allows more with \
+             --sandbox workspace]"
+        }
+        .to_owned()
     }
 }
 
@@ -237,7 +295,7 @@ mod tests {
                 exit: Some(exit),
                 ..Facts::default()
             });
-            hints.add(&mut outcome);
+            hints.add("Bash", &mut outcome);
             let added = outcome.content.strip_prefix(content).unwrap().trim();
             added.split(' ').take(3).collect::<Vec<_>>().join(" ")
         };
@@ -322,8 +380,74 @@ mod tests {
             ),
             ("1 test failed", 1, ""),
             ("grep for: Could not resolve host", 0, ""),
+            (
+                "curl: (6) Could not resolve host: example.com",
+                0,
+                "[could not reach",
+            ),
+            (
+                "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+                0,
+                "[could not reach",
+            ),
+            (
+                "touch: cannot touch '/usr/x': Read-only file system",
+                0,
+                "[only the workspace",
+            ),
+            ("cat: src/x: No such file or directory", 0, ""),
+            ("an errno: Read-only file system", 0, ""),
+            ("su: System error", 1, "[no command becomes"),
+            (
+                "bash: line 1: sudo: command not found",
+                127,
+                "[no command becomes",
+            ),
+            ("bash: line 1: ping: command not found", 127, "[no host can"),
+            (
+                "socket.gaierror: [Errno -3] Temporary failure in name resolution",
+                1,
+                "[the network is",
+            ),
         ] {
             assert_eq!(told(content, exit), expected, "{content}");
         }
+    }
+
+    /// Words that are far above the end are those of a program that went on.
+    #[test]
+    fn of_what_ended_well_only_the_last_lines_count() {
+        let told = |lines: usize| {
+            let content = format!(
+                "curl: (6) Could not resolve host: example.com\n{}",
+                "then\n".repeat(lines)
+            );
+            let mut outcome = Outcome::new(Status::Ok, &content).with_facts(Facts {
+                exit: Some(0),
+                ..Facts::default()
+            });
+            Hints::default().add("Bash", &mut outcome);
+            outcome.content != content
+        };
+        assert_eq!((told(10), told(30)), (true, false));
+    }
+
+    /// Who is kept from reading is not told how the user allows to write.
+    #[test]
+    fn a_file_tool_is_told_what_helps_for_its_deed() {
+        let told = |tool: &str| {
+            let content = format!("`/etc/hosts`: outside the workspace `/w`; {OUTSIDE}");
+            let mut outcome = Outcome::new(Status::Denied, content);
+            Hints::default().add(tool, &mut outcome);
+            outcome.content
+        };
+        insta::assert_snapshot!(told("Grep"), @"
+        `/etc/hosts`: outside the workspace `/w`; file tools act only below it
+        [what may be read elsewhere, commands read: cat, grep or find in Bash; the user allows more with sandbox.read in config.yaml (sandbox)]
+        ");
+        insta::assert_snapshot!(told("Edit"), @"
+        `/etc/hosts`: outside the workspace `/w`; file tools act only below it
+        [the user lets file tools act elsewhere with sandbox.write in config.yaml (sandbox)]
+        ");
     }
 }

@@ -201,7 +201,7 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
     }
     #[cfg(target_os = "linux")]
     if let Some(hints) = &bench.hints {
-        hints.add(&mut outcome);
+        hints.add(&tool, &mut outcome);
     }
     // What is read is not changed, and a hook's output is for a program.
     #[cfg(target_os = "linux")]

@@ -37,6 +37,9 @@ const NETWORK: [&str; 31] = [
     UNREACHED[1],
 ];
 
+/// The surest of these.
+const SURE: [&str; 3] = ["resolve host: ", "resolve hostname ", "eai_again "];
+
 /// How programs say that the proxy of the run does not reach a host that is allowed.
 const UNREACHED: [&str; 2] = ["tunnel failed, response 502", "http code 502 from proxy"];
 
@@ -129,6 +132,15 @@ pub(super) fn line(content: &str, bounds: &Bounds) -> Option<String> {
             hosts.join(", ")
         )
     })
+}
+
+/// The same where only words that nothing else explains count, which name the host.
+pub(super) fn surely(lines: &[&str], bounds: &Bounds) -> Option<String> {
+    let is_sure = |line: &&&str| {
+        let line = line.to_lowercase();
+        says(&line, &SURE) && named(&line).is_some()
+    };
+    line(lines.iter().find(is_sure)?, bounds)
 }
 
 /// The host that could not be reached, as far as the lines around the failure name one.
