@@ -284,6 +284,7 @@ mod tests {
     use crate::exchange::Facts;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table")]
     fn a_failure_that_the_sandbox_explains_says_so() {
         let hints = Hints {
             home: Some("/home/u".into()),

@@ -168,6 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(
+        clippy::used_underscore_binding,
+        reason = "what keeps a place is held and not used, but for a copy here"
+    )]
     fn the_last_who_uses_one_removes_it() {
         let place = tempfile::tempdir().unwrap();
         let at = place.path().canonicalize().unwrap();

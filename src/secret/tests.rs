@@ -565,7 +565,7 @@ fn in_pieces(beginning: &str, text: &str, bytes: usize) -> String {
     let mut given = pieces.take(&masks, beginning);
     let mut rest = text;
     while !rest.is_empty() {
-        let end = (bytes.min(rest.len())..).find(|at| rest.is_char_boundary(*at));
+        let end = (bytes.min(rest.len())..=rest.len()).find(|at| rest.is_char_boundary(*at));
         let (piece, behind) = rest.split_at(end.unwrap());
         given += &pieces.take(&masks, piece);
         rest = behind;

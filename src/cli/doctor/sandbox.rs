@@ -20,9 +20,10 @@ pub(super) async fn look(
     let (enforced, bounds) = match confined::tried(sandbox, process).await {
         Ok(tried) => tried,
         Err(Unheld { exit, why, advice }) => {
-            let why = match exit {
-                Exit::Sandbox => format!("cannot be enforced: {why}"),
-                _ => why,
+            let why = if exit == Exit::Sandbox {
+                format!("cannot be enforced: {why}")
+            } else {
+                why
             };
             findings.fail("sandbox", exit, why)?;
             if let Some(advice) = advice {
