@@ -21,7 +21,9 @@ pub(super) fn lay(root: &Path, bounds: &Bounds) {
     let mounted = mounted();
     let mut laid = Vec::new();
     for path in &bounds.layered {
-        let Ok(real) = path.canonicalize() else {
+        // Most are not there, which is known at once.
+        let there = fs::symlink_metadata(path).and_then(|_| path.canonicalize());
+        let Ok(real) = there else {
             continue;
         };
         let place = root.join(real.strip_prefix("/").unwrap_or(&real));

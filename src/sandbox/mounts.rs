@@ -118,16 +118,11 @@ struct Building {
 }
 
 impl Building {
-    /// The new root once more, to begin a path at.
-    fn root(&self) -> io::Result<OwnedFd> {
-        self.root.try_clone()
-    }
-
     /// The processes of one's own.
     fn proc(&self) -> Result<(), Unenforceable> {
         let failed = "cannot mount /proc";
-        let root = self.root().map_err(system(failed))?;
-        let proc = paths::make_below(root, Path::new("/proc"), true).map_err(system(failed))?;
+        let proc = paths::make_below(&self.root, Path::new("/proc"), true);
+        let proc = proc.map_err(system(failed))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount("proc", paths::of(&proc), "proc", flags, None).map_err(system(failed))
     }
@@ -136,8 +131,7 @@ impl Building {
     /// be used, since nobody is seen to use it who has not mapped it.
     fn devices(&self, memory: Option<u64>) -> Result<(), Unenforceable> {
         let failed = || system("cannot make /dev");
-        let root = self.root().map_err(failed())?;
-        let opened = paths::make_below(root, Path::new("/dev"), true).map_err(failed())?;
+        let opened = paths::make_below(&self.root, Path::new("/dev"), true).map_err(failed())?;
         let dev = paths::of(&opened);
         for name in ["pts", "shm"] {
             fs::create_dir(dev.join(name)).map_err(failed())?;
@@ -166,7 +160,7 @@ impl Building {
         ] {
             symlink(target, dev.join(name)).map_err(failed())?;
         }
-        let run = paths::make_below(self.root().map_err(failed())?, Path::new("/run"), true);
+        let run = paths::make_below(&self.root, Path::new("/run"), true);
         run.map_err(step("cannot make /run"))?;
         Ok(())
     }
@@ -177,7 +171,7 @@ impl Building {
         let Some((parent, name)) = link.parent().zip(link.file_name()) else {
             return Ok(());
         };
-        let parent = paths::make_below(self.root().map_err(failed)?, parent, true);
+        let parent = paths::make_below(&self.root, parent, true);
         match rustix::fs::symlinkat(target, parent.map_err(failed)?, name) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(failed(errno.into())),
@@ -196,8 +190,7 @@ impl Building {
             Err(_) => return Ok(()),
         };
         let kind = kind(&source).map_err(failed)?;
-        let root = self.root().map_err(failed)?;
-        let place = paths::make_below(root, &shown.target, kind == FileType::Directory);
+        let place = paths::make_below(&self.root, &shown.target, kind == FileType::Directory);
         let place = match place {
             // What is its own has no place in what may not be written.
             Err(_) if shown.why == Why::Own => return Ok(()),
@@ -226,7 +219,7 @@ impl Building {
     /// Takes set-user-id away from what is mounted at a place, and the right to change it unless it
     /// is given.
     fn restrict(&self, place: &Path, right: Right) -> io::Result<()> {
-        let opened = paths::open_below(self.root()?, place)?;
+        let opened = paths::open_below(&self.root, place)?;
         let has = rustix::fs::fstatvfs(&opened)?.f_flag;
         let mut flags = MountFlags::BIND | MountFlags::NOSUID;
         for (held, flag) in [
@@ -260,7 +253,7 @@ impl Building {
             let failed = |error: io::Error| {
                 Unenforceable::step(format!("cannot hide {}", path.display()), error)
             };
-            let Ok(place) = paths::open_below(self.root().map_err(failed)?, path) else {
+            let Ok(place) = paths::open_below(&self.root, path) else {
                 continue;
             };
             if kind(&place).map_err(failed)? != FileType::Directory {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::Bounds;
+use crate::sandbox::paths::follow;
 
 /// The directories between what may be written and what is hidden in it. Where they cannot be moved,
 /// no others can stand in their place.
@@ -26,5 +27,5 @@ pub(super) fn on_the_way(bounds: &Bounds) -> Vec<PathBuf> {
 }
 
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    follow(path, &[]).map_or_else(|_| path.to_owned(), |led| led.real)
 }

@@ -1,4 +1,5 @@
-//! Paths that lead nowhere else: each is opened part by part, and no link is followed on the way.
+//! Paths that lead nowhere else: no link is followed on the way. The kernel sees to that at once where
+//! it can; else each is opened part by part.
 //!
 //! What tools may write is not to be trusted: between two looks at a path a link may lie on it. So
 //! whatever is made, shown or removed there is held by a descriptor that was had without one.
@@ -9,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 /// How many links one path may go through.
@@ -20,37 +21,72 @@ const ROOT: &str = "/";
 
 /// Opens what is at an absolute path to point at it, be it a link.
 pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
-    let root = rustix::fs::open(ROOT, POINTING, Mode::empty())?;
-    open_below(root, path)
+    let parts = parts(path)?;
+    match at_once(rustix::fs::CWD, &whole(&parts)) {
+        Some(opened) => Ok(opened?),
+        None => part_by_part(rustix::fs::open(ROOT, POINTING, Mode::empty())?, &parts),
+    }
 }
 
 /// The same below another root.
-pub(super) fn open_below(root: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    parts(path)?
-        .into_iter()
-        .try_fold(root, |at, part| Ok(openat(&at, &part)?))
+pub(super) fn open_below(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let parts = parts(path)?;
+    match at_once(root, &plain(&parts)) {
+        Some(opened) => Ok(opened?),
+        None => part_by_part(root.try_clone()?, &parts),
+    }
 }
 
 /// The same; the directories on the way are made if they are not there, and a directory or an
 /// empty file at the end.
-pub(super) fn make_below(root: OwnedFd, path: &Path, directory: bool) -> io::Result<OwnedFd> {
-    let parts = parts(path)?;
-    let last = parts.len().saturating_sub(1);
-    let mut at = root;
-    for (number, part) in parts.iter().enumerate() {
-        at = match openat(&at, part) {
-            Err(Errno::NOENT) => {
-                if directory || number < last {
-                    rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755))?;
-                } else {
-                    create(&at, part)?;
-                }
-                openat(&at, part)?
-            }
-            opened => opened?,
-        };
+pub(super) fn make_below(root: &OwnedFd, path: &Path, directory: bool) -> io::Result<OwnedFd> {
+    match open_below(root, path) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::NOENT) => {}
+        opened => return opened,
     }
-    Ok(at)
+    let mut parts = parts(path)?;
+    let Some(last) = parts.pop() else {
+        return root.try_clone();
+    };
+    let parent = make_below(root, &plain(&parts), true)?;
+    if directory {
+        rustix::fs::mkdirat(&parent, &last, Mode::from_raw_mode(0o755))?;
+    } else {
+        create(&parent, &last)?;
+    }
+    Ok(openat(&parent, &last)?)
+}
+
+/// Opens a path on which the kernel itself follows no link; `None` where it cannot be told to.
+fn at_once(at: impl AsFd, path: &Path) -> Option<Result<OwnedFd, Errno>> {
+    match rustix::fs::openat2(at, path, POINTING, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Kernels before 5.6 do not know it, and some filters of system calls refuse it.
+        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => None,
+        // It tells a link from what is no directory, which the other way does not.
+        Err(Errno::LOOP) => Some(Err(Errno::NOTDIR)),
+        opened => Some(opened),
+    }
+}
+
+fn part_by_part(root: OwnedFd, parts: &[OsString]) -> io::Result<OwnedFd> {
+    let mut parts = parts.iter();
+    parts.try_fold(root, |at, part| Ok(openat(&at, part)?))
+}
+
+/// The path of these names below the root.
+fn whole(parts: &[OsString]) -> PathBuf {
+    std::iter::once(ROOT.as_ref())
+        .chain(parts.iter().map(OsString::as_os_str))
+        .collect()
+}
+
+/// The path of these names below a directory; that itself without any.
+fn plain(parts: &[OsString]) -> PathBuf {
+    if parts.is_empty() {
+        PathBuf::from(".")
+    } else {
+        parts.iter().collect()
+    }
 }
 
 /// Makes an empty file that is not there yet.
@@ -73,6 +109,10 @@ pub(crate) fn is_there(path: &Path) -> bool {
 /// Where a path leads, and the links that it goes through, each with what it says. `Err` is a link
 /// below one of these directories: whoever may write there may have laid it.
 pub(crate) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf> {
+    if let Some(real) = without_links(path) {
+        let links = Vec::new();
+        return Ok(Led { real, links });
+    }
     let mut led = Led {
         real: PathBuf::from(ROOT),
         links: Vec::new(),
@@ -101,6 +141,20 @@ pub(crate) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf
         }
     }
     Ok(led)
+}
+
+/// The path itself if there is no link on it, as far as it is there: most paths are such, and the
+/// kernel knows at once. `None` where it is to be looked at part by part.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let real = whole(&parts(path).ok()?);
+    // A link at the end is told as well.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let none = ResolveFlags::NO_SYMLINKS;
+    match rustix::fs::openat2(rustix::fs::CWD, &real, flags, Mode::empty(), none) {
+        // What is not there is taken as it is.
+        Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Some(real),
+        Err(_) => None,
+    }
 }
 
 /// Where a path leads.
@@ -172,6 +226,11 @@ mod tests {
             );
             let opened = open(&at.join(path)).is_ok();
             assert_eq!(opened, path == "w/sub" || path == "loop", "{path}");
+            // Where the kernel cannot be told to follow none, the same is found part by part.
+            if let Ok(parts) = parts(&at.join(path)) {
+                let root = rustix::fs::open(ROOT, POINTING, Mode::empty()).unwrap();
+                assert_eq!(part_by_part(root, &parts).is_ok(), opened, "{path}");
+            }
         }
         assert!(open(&at.join("w/../keys")).is_err());
     }

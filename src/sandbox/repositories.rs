@@ -55,6 +55,8 @@ pub(super) fn find(
         seen: BTreeSet::new(),
         linked: BTreeSet::new(),
     };
+    let hidden = bounds.hidden.iter().filter_map(|path| real(path));
+    let hidden: Vec<PathBuf> = hidden.collect();
     for root in &bounds.written() {
         if !root.is_dir() || search.found.is_granted(root) {
             continue;
@@ -82,7 +84,7 @@ pub(super) fn find(
             }
             search.found.places.insert(entry);
         }
-        for hidden in bounds.hidden.iter().filter_map(|path| real(path)) {
+        for hidden in hidden.iter().filter(|path| path.starts_with(root)) {
             let mut above = hidden.ancestors().skip(1);
             if let Some(above) = above.find(|above| above.is_dir()) {
                 search.hold(root, above);
