@@ -23,7 +23,7 @@ use crate::hands::{Hands, Launch, Order, Workspace, path_argument};
 use crate::id::CallId;
 use crate::sandbox::Bounds;
 use crate::tools::capture::{Capture, Printed};
-use crate::tools::process::{self, Ended, Job};
+use crate::tools::process::{self, Ended, Job, Session};
 use crate::tools::{Outcome, clip, scope};
 
 /// How long whoever is asked may take.
@@ -135,6 +135,7 @@ impl Approval {
                 directory: "/".into(),
                 environment: environment.to_vec(),
                 limit: LIMIT,
+                session: Session::Own,
             };
             ask(job, question).boxed()
         })

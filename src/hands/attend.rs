@@ -62,6 +62,9 @@ pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
         Stage::Inside => {
             // Whatever ends those above ends this, and the kernel what this has begun.
             die_with_parent()?;
+            // The one above began a session that cannot be seen from here. What tools start is part of
+            // this one.
+            rustix::process::setsid().map_err(io::Error::from)?;
             open(socket, Mechanism::Namespaces)
         }
         Stage::Free => {

@@ -109,9 +109,11 @@ fn stamps(root: &Path, names: &[(String, Depth)]) -> Vec<u64> {
 pub(super) fn stamp(path: &Path, depth: Depth) -> u64 {
     let mut sum = 0_u64;
     let mut left = ENTRIES;
-    let mut directories = vec![path.to_owned()];
+    let mut directories = Vec::new();
+    // Most of what is looked for is not there. What is a link may lead to a directory.
     if let Ok(data) = fs::symlink_metadata(path) {
         sum = sum.wrapping_add(one(path, &data));
+        directories.extend((!data.is_file()).then(|| path.to_owned()));
     }
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {

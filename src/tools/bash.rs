@@ -16,7 +16,7 @@ use crate::exchange::{Facts, Status, ToolSpec};
 use crate::tools::background::{Jobs, StartError};
 use crate::tools::capture::Capture;
 use crate::tools::finish::{self, Finish};
-use crate::tools::process::{self, Job};
+use crate::tools::process::{self, Job, Session};
 use crate::tools::scope::Site;
 use crate::tools::workspace::Workspace;
 use crate::tools::{Outcome, declared, schema};
@@ -89,6 +89,7 @@ pub(crate) async fn run(
         directory: directory.clone(),
         environment: environment(&site.workspace),
         limit,
+        session: Session::within(&site.workspace),
     };
     if background.unwrap_or(false) {
         let job = job(command.clone(), given.unwrap_or(Duration::MAX));

@@ -4,7 +4,9 @@
 //! look finds none that was not: what is only ended, one by one, makes room for others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -37,7 +39,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// The process of this number as it is now.
     fn of(id: i32) -> Option<Self> {
-        let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+        let stat = told(format!("/proc/{id}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         // `pid (name) state parent …`, where the name may hold anything.
         let mut fields = stat.rsplit(") ").next()?.split(' ');
@@ -92,6 +94,15 @@ impl Listed {
         let sum: Option<u64> = parts.into_iter().sum();
         sum.or_else(|| kilobytes("Pss:")).unwrap_or(0) << 10
     }
+}
+
+/// What a file of `/proc` says. Such a file says nothing of its length, and is read at once where it
+/// fits: read as others are, it takes three times as many system calls.
+pub(super) fn told(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(4096);
+    let file = File::open(path)?;
+    file.take(u64::MAX).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// All processes.

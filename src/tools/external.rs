@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exchange::{Facts, Status, ToolMeta, ToolSpec};
 use crate::tools::capture::{Capture, Printed};
 use crate::tools::finish::{self, Finish};
-use crate::tools::process::{self, Job};
+use crate::tools::process::{self, Job, Session};
 use crate::tools::scope::{Site, quoted};
 use crate::tools::workspace::Workspace;
 use crate::tools::{Outcome, bash, clip};
@@ -191,6 +191,7 @@ pub(crate) async fn run(
         directory: site.workspace.root().to_owned(),
         environment: bash::environment(&site.workspace),
         limit,
+        session: Session::within(&site.workspace),
     };
     let input = format!("{arguments}\n").into_bytes();
     match process::converse(&job, input, cancel).await {

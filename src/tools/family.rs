@@ -23,12 +23,15 @@ pub(crate) const MARK: &str = "UNDERTEXT_CALL";
 
 /// The families that live.
 static LIVING: Mutex<Living> = Mutex::new(Living {
+    begun: false,
     closed: false,
     leaders: Vec::new(),
 });
 
 #[derive(Debug)]
 struct Living {
+    /// Any family began, so that there may be marked processes.
+    begun: bool,
     /// Nothing begins any more.
     closed: bool,
     leaders: Vec<Pid>,
@@ -43,15 +46,17 @@ fn living() -> MutexGuard<'static, Living> {
 ///
 /// For a program that is about to exit and does not wait for its hands.
 pub fn end_all() {
-    let leaders = {
+    let (begun, leaders) = {
         let mut living = living();
         living.closed = true;
-        std::mem::take(&mut living.leaders)
+        (living.begun, std::mem::take(&mut living.leaders))
     };
     for leader in leaders {
         end_tree(leader);
     }
-    end_marked(&format!("{MARK}={}.", std::process::id()));
+    if begun {
+        end_marked(&format!("{MARK}={}.", std::process::id()));
+    }
 }
 
 /// A process and everything that descends from it. All of it is ended when this is dropped.
@@ -79,6 +84,7 @@ impl Family {
         if living.closed {
             return Err(io::Error::other("the program is ending"));
         }
+        living.begun = true;
         let child = spawn(&mark)?;
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         living.leaders.extend(leader);
@@ -110,6 +116,22 @@ impl Family {
             end_marked(&format!("{MARK}={}", self.mark));
             self.ended = true;
         }
+    }
+
+    /// Whether nothing of it is left, once its leader was waited for: this process gets whatever its
+    /// own leave behind, and has no child. Then nothing is looked for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_gone(&mut self) -> bool {
+        if !self.ended {
+            self.ended = gets_what_is_left() && is_childless();
+        }
+        self.ended
+    }
+
+    /// Elsewhere that is not known.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.ended
     }
 
     /// Remembers what descends from the leader.
@@ -154,6 +176,13 @@ pub(crate) fn release(leader: Pid) {
     }
 }
 
+/// Whether what descends from this process comes to it when its parents end, as it does to the process
+/// in which confined tools run.
+#[cfg(target_os = "linux")]
+fn gets_what_is_left() -> bool {
+    rustix::process::child_subreaper().is_ok_and(|subreaper| subreaper.is_some())
+}
+
 /// Whether this process has no child, ended or not, and so nothing that descends from it.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_childless() -> bool {
@@ -166,8 +195,11 @@ pub(crate) fn is_childless() -> bool {
 pub(crate) fn end_strays() {
     let own = rustix::process::getpid();
     for _ in 0..LOOKS {
-        bury();
         // Whoever has no child is the parent of nothing that could have escaped.
+        if is_childless() {
+            return;
+        }
+        bury();
         if is_childless() {
             return;
         }
@@ -254,7 +286,7 @@ fn signal_marked(variable: &[u8]) -> bool {
         let Ok(process) = rustix::process::pidfd_open(pid, flags) else {
             continue;
         };
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let environment = descent::told(entry.path().join("environ")).unwrap_or_default();
         if environment
             .split(|byte| *byte == 0)
             .any(|set| set.starts_with(variable))

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exchange::{Facts, Status};
 use crate::tools::capture::{Capture, Printed};
 use crate::tools::finish::{Finish, milliseconds};
-use crate::tools::process::{self, Ended, Job};
+use crate::tools::process::{self, Ended, Job, Session};
 use crate::tools::scope::Site;
 use crate::tools::{Outcome, bash, clip};
 
@@ -48,6 +48,7 @@ pub(crate) async fn run(
         directory: site.workspace.root().to_owned(),
         environment: bash::environment(&site.workspace),
         limit,
+        session: Session::within(&site.workspace),
     };
     let input = format!("{input}\n").into_bytes();
     match process::converse(&job, input, cancel).await {

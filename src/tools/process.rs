@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::capture::Capture;
 use crate::tools::family::{Family, MARK};
+use crate::tools::workspace::Workspace;
 
 /// How long output is still read after the process has ended.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -45,6 +46,28 @@ pub(crate) struct Job {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// How long it may run.
     pub(crate) limit: Duration,
+    /// Whose session it is part of.
+    pub(crate) session: Session,
+}
+
+/// Whose session a process is part of. A session may have a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// One of its own, begun by a program that starts it.
+    Own,
+    /// That of this process, which has no terminal either: one program less is started.
+    Same,
+}
+
+impl Session {
+    /// Whose it is in this workspace: a confined process has begun a session for all that it starts.
+    pub(crate) fn within(workspace: &Workspace) -> Self {
+        if workspace.is_confined() {
+            Self::Same
+        } else {
+            Self::Own
+        }
+    }
 }
 
 /// How a process ended.
@@ -119,10 +142,12 @@ impl Process {
                 (Some(errors), error_writer, Stdio::from(reader), given)
             }
         };
-        let detach = DETACH
-            .into_iter()
-            .find(|program| Path::new(program).exists());
-        let program = detach.map_or(job.program.as_path(), Path::new);
+        let mut detach = DETACH.into_iter().map(Path::new);
+        let detach = match job.session {
+            Session::Own => detach.find(|program| program.exists()),
+            Session::Same => None,
+        };
+        let program = detach.unwrap_or(&job.program);
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the place where processes start"
@@ -156,10 +181,12 @@ impl Process {
                 })
             }
         };
+        let complaints = if errors.is_some() { 8 << 10 } else { 0 };
         let pipes = Pipes {
             output: Some(receiver(output)?),
             errors: errors.map(receiver).transpose()?,
             input,
+            room: (vec![0; 64 << 10], vec![0; complaints]),
         };
         Ok(Self {
             child,
@@ -200,11 +227,17 @@ impl Process {
             let rest = pipes.drain(&mut take);
             tokio::time::timeout(DRAIN, rest).await.ok();
         }
-        let family = tokio::task::spawn_blocking(move || {
-            family.end();
-            family
-        });
-        let family = family.await;
+        let ending = async {
+            if grace.is_none() && family.is_gone() {
+                return Ok(family);
+            }
+            let ending = move || {
+                family.end();
+                family
+            };
+            tokio::task::spawn_blocking(ending).await
+        };
+        let family = ending.await;
         child.wait().await?;
         drop(family);
         // Nobody writes any more, unless somebody escaped.
@@ -221,6 +254,8 @@ struct Pipes {
     output: Option<pipe::Receiver>,
     errors: Option<pipe::Receiver>,
     input: Option<Input>,
+    /// Where what is printed is read, and what is complained of.
+    room: (Vec<u8>, Vec<u8>),
 }
 
 /// Input that is being written.
@@ -238,12 +273,12 @@ impl Pipes {
             output,
             errors,
             input,
+            room: (printed, complained),
         } = self;
-        let (mut printed, mut complained) = (vec![0; 64 << 10], vec![0; 8 << 10]);
         while output.is_some() || errors.is_some() || input.is_some() {
             tokio::select! {
-                read = read(output, &mut printed) => take(Stream::Output, &printed[..read]),
-                read = read(errors, &mut complained) => take(Stream::Errors, &complained[..read]),
+                read = read(output, printed) => take(Stream::Output, &printed[..read]),
+                read = read(errors, complained) => take(Stream::Errors, &complained[..read]),
                 () = write(input) => {}
             }
         }

@@ -106,6 +106,15 @@ impl Workspace {
         false
     }
 
+    /// Whether it is a confined process's, which does nothing but run tools.
+    pub(crate) fn is_confined(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        let is_confined = self.protected.is_some();
+        #[cfg(not(target_os = "linux"))]
+        let is_confined = false;
+        is_confined
+    }
+
     /// What of it is protected, where it is a confined process's.
     #[cfg(target_os = "linux")]
     pub(crate) fn protected(&self) -> Option<&Protected> {
