@@ -8,11 +8,15 @@ use std::process::ExitCode;
 use undertext::secret::Masks;
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::hands::HandsArgs;
 use crate::cli::term::{Look, Term};
 use crate::cli::{Cli, Command, Process, visible};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(visible::panicked));
+    if let Some(args) = HandsArgs::given(std::env::args_os()) {
+        return ended(cli::hands::hands(&args), || Process::this().term());
+    }
     let process = Process::this();
     let mut term = process.term();
     let cli = match cli::help::parse(term.width()) {
@@ -41,11 +45,16 @@ fn main() -> ExitCode {
     } else {
         begin().and_then(|()| dispatch(&cli, &process, &mut term))
     };
+    ended(done, || term)
+}
+
+/// The exit code of what is done; a failure is said here.
+fn ended(done: Result<Exit, Failure>, term: impl FnOnce() -> Term) -> ExitCode {
     match done {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Done.into(),
         Err(failure) => {
-            term.say(&failed(&failure.said())).ok();
+            term().say(&failed(&failure.said())).ok();
             failure.exit.into()
         }
     }
