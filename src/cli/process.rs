@@ -183,6 +183,13 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     builder.enable_all().build().map_err(unable)
 }
 
+/// The same for one run, whose parts wait for one another: they are handed on from thread to thread
+/// for nothing. Whatever must go on while this one hangs has a thread of its own.
+pub(crate) fn one_thread() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().map_err(unable)
+}
+
 /// Has a file that may grow no more be an error where it is written: the signal that comes with it
 /// would end the program before it can say so. Fails where not even a few files can be opened.
 pub(crate) fn outlive_limits() -> Result<(), Failure> {

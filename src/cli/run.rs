@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
     let start = Start::new(args, process, &mut io::stdin())?;
     term.hide(&start.known);
     args.logs.begin(process, term.masks())?;
-    let runtime = process::runtime()?;
+    let runtime = process::one_thread()?;
     let exit = runtime.block_on(go(args, start, process, term));
     runtime.shutdown_timeout(LEAVING);
     // Whatever did not end in time.

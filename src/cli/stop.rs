@@ -4,8 +4,9 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use undertext::hands;
 use undertext::secret::Masks;
 
@@ -17,27 +18,68 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Waits for signals from now on: each is told with the exit code it asks for.
 ///
-/// To be called within a runtime with more than one thread: the second one ends the process even
-/// if whoever is told hangs, say on a pipe that nobody reads. What is said then are `last_words`,
-/// behind these masks.
+/// It does so in a thread of its own: the second one ends the process even if whoever is told hangs,
+/// say on a pipe that nobody reads. What is said then are `last_words`, behind these masks.
 pub(crate) fn watch(last_words: &str, masks: &Masks) -> io::Result<UnboundedReceiver<Exit>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    // Who ignores it for us, as `nohup` does, means a run that outlives its terminal.
-    let mut hang_up = if is_hang_up_ignored() {
-        None
-    } else {
-        Some(signal(SignalKind::hangup())?)
-    };
     let (tell, told) = mpsc::unbounded_channel();
     let last_words = visible(&masks.text(last_words)).into_owned();
-    drop(tokio::spawn(async move {
+    let (begun, begins) = std::sync::mpsc::sync_channel(1);
+    let watching = move || match Signals::begin() {
+        Ok((runtime, signals)) => {
+            begun.send(Ok(())).ok();
+            runtime.block_on(signals.watch(tell, last_words));
+        }
+        Err(error) => {
+            begun.send(Err(error)).ok();
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    thread.spawn(watching).map(drop)?;
+    // From here on a signal is told, and does not end the process.
+    begins
+        .recv()
+        .unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
+    Ok(told)
+}
+
+/// The signals that are waited for.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// `None` where it is ignored: whoever does so for us, as `nohup` does, means a run that outlives
+    /// its terminal.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    /// Begins to wait for them, in this thread.
+    fn begin() -> io::Result<(Runtime, Self)> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build()?;
+        let within = runtime.enter();
+        let hang_up = if is_hang_up_ignored() {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
+        };
+        let signals = Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up,
+        };
+        drop(within);
+        Ok((runtime, signals))
+    }
+
+    /// Tells of each until the process ends, also while nobody listens any more: what is done last may
+    /// hang as well.
+    async fn watch(mut self, tell: UnboundedSender<Exit>, last_words: String) {
         let mut times = 0;
         loop {
             let exit = tokio::select! {
-                _ = interrupt.recv() => Exit::Interrupted,
-                _ = terminate.recv() => Exit::Terminated,
-                _ = hung_up(&mut hang_up) => Exit::Terminated,
+                _ = self.interrupt.recv() => Exit::Interrupted,
+                _ = self.terminate.recv() => Exit::Terminated,
+                _ = hung_up(&mut self.hang_up) => Exit::Terminated,
             };
             tell.send(exit).ok();
             times += 1;
@@ -51,8 +93,7 @@ pub(crate) fn watch(last_words: &str, masks: &Masks) -> io::Result<UnboundedRece
                 return at_once(exit);
             }
         }
-    }));
-    Ok(told)
+    }
 }
 
 async fn hung_up(hang_up: &mut Option<Signal>) -> Option<()> {
