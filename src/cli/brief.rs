@@ -225,6 +225,64 @@ mod tests {
         }
     }
 
+    /// The samples of the tests of the program: a secret stands in `«»`, what is drawn in it as `<24>`.
+    const SHAPES: &str = include_str!("../../tests/it/cli/shapes.txt");
+
+    /// A sample as a line, and the secret in it.
+    fn drawn(sample: &str) -> (String, String) {
+        let mut line = String::new();
+        for (place, part) in sample.split(['<', '>']).enumerate() {
+            let (alphabet, count) = match part.chars().next() {
+                _ if place % 2 == 0 => {
+                    line.push_str(part);
+                    continue;
+                }
+                Some('x') => ("7f3a9c0e5b1d8264", &part[1..]),
+                Some('A') => ("K7QZM2XRB4NVT6WJ", &part[1..]),
+                _ => ("q7Zk2Xw9Rb4Nv6Tj", part),
+            };
+            let count = count.parse().unwrap();
+            // No neighbours repeat, as they do not in what is drawn.
+            let signs = (0..count).map(|at: usize| alphabet.as_bytes()[(at * 7 + at / 16) % 16]);
+            line.extend(signs.map(char::from));
+        }
+        let (_, secret) = line.split_once('«').unwrap();
+        let secret = secret.split_once('»').unwrap().0.to_owned();
+        (line.replace(['«', '»'], ""), secret)
+    }
+
+    #[test]
+    fn of_a_secret_nothing_is_left_wherever_it_is_cut() {
+        let masks = Masks::default();
+        let samples = SHAPES.lines().filter(|line| line.contains('«'));
+        // Lines of keys are none without those around them.
+        let samples: Vec<&str> = samples.filter(|line| !line.starts_with("«<")).collect();
+        assert!(samples.len() >= 45);
+        for sample in samples {
+            let (line, secret) = drawn(sample);
+            let begins = &secret[..secret.len().min(6)];
+            let ends = &secret[secret.len() - 6..];
+            for column in 1..line.len() + 8 {
+                for cut in [
+                    cut(&masks, &format!("do: {line}"), column),
+                    first_line(&masks, &format!("do: {line}\nthen"), column),
+                    cut_between(&masks, &format!("do: {line}\nthen"), column),
+                    tail(&masks, &line, column),
+                ] {
+                    assert!(
+                        !cut.contains(begins) && !cut.contains(ends),
+                        "{sample}: {cut}"
+                    );
+                }
+            }
+        }
+        let key =
+            "-----BEGIN PRIVATE KEY-----\nq7Zk2Xw9Rb4Nv6Tjq7Zk2Xw9\n-----END PRIVATE KEY-----";
+        for column in 1..80 {
+            assert!(!first_line(&masks, key, column).contains("BEGIN P"));
+        }
+    }
+
     #[test]
     fn an_overlay_is_one_line() {
         for (json, text) in [

@@ -11,65 +11,7 @@ use crate::provider::{Answer, Provider};
 
 /// What looks like a secret, a line each but for the keys at the end. The secret stands in `«»`,
 /// what is drawn in it as `<24>`, of hexadecimal digits `<x32>`, of capital letters `<A16>`.
-const SHAPES: &str = "\
-«AKIA<A16>»
-aws_secret_access_key = «<40>»
-google «AIza<35>»
-«ya29.<60>»
-«GOCSPX-<28>»
-AccountKey=«<86>==»;EndpointSuffix=core
-https://h.blob/x?sv=1&sig=«<43>%3D»
-«dop_v1_<x64>»
-«dapi<x32>»
-«<14>.atlasv1.<60>»
-«hvs.<24>»
-«ghp_<36>»
-«github_pat_<22>_<59>»
-«glpat-<20>»
-«npm_<36>»
-//registry.npmjs.org/:_authToken=«<36>»
-«pypi-AgEIcHlwaS5vcmc<60>»
-«rubygems_<x48>»
-«dckr_pat_<27>»
-«sk-ant-api03-<80>»
-«sk-proj-<48>»
-«sk-<48>»
-«hf_<34>»
-«gsk_<52>»
-«xoxb-123456789012-<24>»
-https://hooks.slack.com/services/T0001/B0001/«<24>»
-«1234567890:AA<33>»
-«sk_live_<24>»
-«whsec_<32>»
-«sq0atp-<22>»
-«shpat_<x32>»
-«SK<x32>»
-«SG.<22>.<43>»
-«glsa_<32>_<x8>»
-«lin_api_<40>»
-«AGE-SECRET-KEY-1<A58>»
-«eyJhbGciOi<20>.eyJ<40>.<43>»
-Authorization: Bearer «<30>»
-curl -H 'authorization: Basic «<20>»' http://h
-https://ada:«pa55w0rd-<12>»@example.org/x
-postgres://app:«s3cr3t-<12>»@db:5432/app
-machine h login ada password «hunt3r2-<12>»
-db.host:5432:app:ada:«hunt3rX2-<12>»
-password = \"«hunter2-<12>»\"
-export API_TOKEN=«<24>»
-x-api-key: «<x32>»
-Server=h;Password=«hunter2_<12>»;
-root:«$6$abcdefgh$<86>»:1:
------BEGIN OPENSSH PRIVATE KEY-----
-«<70>»
-«<70>»
-«<24>»=
------END OPENSSH PRIVATE KEY-----
------BEGIN PGP PRIVATE KEY BLOCK-----
-
-«<64>»
------END PGP PRIVATE KEY BLOCK-----
-";
+const SHAPES: &str = include_str!("shapes.txt");
 
 /// Commands that show a run.
 const SHOWING: [&str; 34] = [
@@ -496,4 +438,100 @@ fn known_values_are_kept_out_of_a_run_that_is_played_again() {
             assert_eq!(shows(&bytes, &[]), [""; 0], "{replay}");
         }
     }
+}
+
+/// Keys at the places where tasks, names and labels are cut.
+#[test]
+fn what_is_cut_shows_no_part_of_a_secret() {
+    let key = "SK7f3a9c0e5b1d82647f3a9c0e5b1d8264";
+    for before in [10, 20, 40, 50, 70, 90] {
+        let place = Place::new();
+        let text = format!("{} {key} {key}", "x".repeat(before));
+        let calls = Answer::Calls(vec![
+            ("Bash", &*format!(r#"{{"command":"T={text}"}}"#).leak()),
+            ("Odd", "{}"),
+        ]);
+        let provider = Provider::new([calls, says("Done.")]);
+        let ran = place.ask(&provider, &["--name", &text, &text]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        for line in SHOWING.iter().filter(|line| !line.contains("r9")) {
+            let mut command = place.command(&line.split(' ').collect::<Vec<_>>());
+            let ran = ended(command.env("COLUMNS", "80").spawn().unwrap());
+            let said = ran.out + &ran.err;
+            assert!(!said.contains(&key[..8]), "{line}, {before}: {said}");
+        }
+        for line in [
+            "replay --blame r2",
+            "replay --diff r1 r2",
+            "why 5.1",
+            "why e5",
+            "why e6",
+        ] {
+            let ran = place.run(&line.split(' ').collect::<Vec<_>>());
+            assert_eq!(ran.code, 0, "{line}: {ran:?}");
+            assert!(
+                !ran.out.contains(&key[..8]),
+                "{line}, {before}: {}",
+                ran.out
+            );
+        }
+    }
+}
+
+/// A run says whose values it hides, and a name of a project stays what it is.
+#[test]
+fn a_run_says_what_it_hides() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("home/acme-backend-4f")).unwrap();
+    let call = Answer::Calls(vec![(
+        "Bash",
+        r#"{"command":"pwd; echo acme-backend, k9Xq2mZtw7"}"#,
+    )]);
+    let provider = Provider::new([call, says("Done."), says("Done.")]);
+    let line = [
+        "run",
+        "-m",
+        "m",
+        "--base-url",
+        &provider.url,
+        "-C",
+        "../acme-backend-4f",
+        "go",
+    ];
+    let run = |line: &[&str]| {
+        let mut command = place.command(line);
+        command
+            .env("SONAR_PROJECT_KEY", "acme-backend")
+            .env("DEPLOY_TOKEN", "acme-backend-4f")
+            .env("SONAR_TOKEN", "k9Xq2mZtw7")
+            .env("X_TOKEN", "follow_up");
+        ended(command.spawn().unwrap())
+    };
+    let ran = run(&line);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told = ran
+        .err
+        .lines()
+        .find(|line| line.contains("hidden"))
+        .unwrap();
+    insta::assert_snapshot!(told, @"values of SECRET_KEY, SONAR_TOKEN and X_TOKEN are hidden from the model and the transcript");
+    provider.body();
+    let body = String::from_utf8(provider.body()).unwrap();
+    assert!(
+        body.contains("/acme-backend-4f\\nacme-backend, [secret]"),
+        "{body}"
+    );
+    // A value that is a word of the format is hidden in texts alone.
+    let ran = run(&[
+        "run",
+        "--continue",
+        "--base-url",
+        &provider.url,
+        "-C",
+        "../acme-backend-4f",
+        "a follow_up",
+    ]);
+    assert_eq!((ran.code, &*ran.out), (0, "Done.\n"), "{ran:?}");
+    let transcript = fs::read_to_string(&place.transcripts()[0]).unwrap();
+    assert!(transcript.contains(r#""origin":"follow_up","text":"a [secret]""#));
 }
