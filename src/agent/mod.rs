@@ -199,7 +199,8 @@ impl Agent {
     /// What happens from now on in this agent's runs, as a stream that never makes them wait.
     ///
     /// A listener that leaves more than [`UNREAD`] items lying misses pieces of replies until it
-    /// has caught up, but never an entry: that of a response holds the text whole.
+    /// has caught up, but never an entry: that of a response holds the text whole. Entries that wait are
+    /// held in memory, as long as the run is, until they are read or the stream is dropped.
     pub fn events(&self) -> impl Stream<Item = Progress> + Send + use<> {
         self.listeners.add()
     }
