@@ -28,7 +28,7 @@ use crate::cli::place::Place;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
 use crate::cli::{
-    Process, RunArgs, SettingArgs, brief, edits, find, notice, offline, process, run, stop,
+    Process, RunArgs, SettingArgs, brief, edits, find, notice, offline, process, run, site, stop,
 };
 
 /// `compact`
@@ -264,7 +264,7 @@ fn ask(
             let site = Site {
                 workspace: site,
                 tools: Vec::new(),
-                ours: run::ours(as_run, &start, process),
+                ours: site::ours(as_run, &start, process),
                 above: Vec::new(),
                 asked: None,
             };
@@ -307,7 +307,7 @@ fn site(view: &View, start: &Start, process: &Process) -> Result<Option<Workspac
     let Some(Event::Run(run)) = run.map(|entry| &entry.event) else {
         return Ok(None);
     };
-    let site = run::site(Path::new(&run.workspace), start, process);
+    let site = site::of(Path::new(&run.workspace), start, process);
     let site = site.map_err(|error| Failure::new(Exit::Usage, error))?;
     Ok(Some(site))
 }

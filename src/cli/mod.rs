@@ -24,6 +24,7 @@ mod logs;
 mod task;
 mod lock;
 mod confined;
+mod site;
 pub(crate) mod hands;
 pub(crate) mod changes;
 mod outputs;

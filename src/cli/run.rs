@@ -12,13 +12,12 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
 use undertext::compaction::by_hand::{self, Order};
 use undertext::config;
-use undertext::hands::{self, Workspace, WorkspaceError};
+use undertext::hands;
 use undertext::id::{EntryId, RunId};
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, OnDamage, RecordError, Recorder};
-use undertext::sandbox::{Bounds, Home};
 use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
@@ -28,12 +27,12 @@ use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
 use crate::cli::output::Told;
-use crate::cli::outputs::{self, Outputs};
+use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, process, stop, told};
+use crate::cli::{Process, RunArgs, find, models, offline, process, site, stop, told};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -77,7 +76,7 @@ async fn go(
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
-    ours.extend(named(args, process));
+    ours.extend(site::named(args, process));
     let outputs = match agent.hands() {
         Some(hands) => outputs.keep(hands, &root, ours).await?,
         None => outputs,
@@ -187,7 +186,7 @@ pub(super) fn opened(
 ) -> Result<Recorder, Failure> {
     let storage = start.settings.transcripts.open(path)?;
     // An index that tools put there would be believed.
-    let storage = if tools_write_beside(path, start, process) {
+    let storage = if site::tools_write_beside(path, start, process) {
         storage.indexed_from(None)
     } else {
         storage
@@ -211,26 +210,6 @@ pub(super) fn opened(
         }
         error.into()
     })
-}
-
-/// Whether tools may put files beside a transcript, in the workspace that was named or in its own.
-fn tools_write_beside(path: &Path, start: &Start, process: &Process) -> bool {
-    let own = || runs::begun(path).map(|run| PathBuf::from(run.workspace));
-    let workspace = start.workspace.clone().or_else(own);
-    let workspace = workspace.and_then(|workspace| site(&workspace, start, process).ok());
-    let Some((workspace, real)) = workspace.zip(path.canonicalize().ok()) else {
-        return false;
-    };
-    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
-    let around = Home {
-        directory: start::home(&process.environment),
-        // In a directory of transcripts they write nothing, wherever it is.
-        ours: vec![outputs::real(&process.here(&start.transcripts))],
-        ..Home::default()
-    };
-    let bounds = Bounds::of(&start.settings.policy.sandbox, &roots, &around);
-    let is_held = around.ours.iter().any(|ours| real.starts_with(ours));
-    !is_held && bounds.is_some_and(|bounds| bounds.writes(&real))
 }
 
 /// What is compacted before the run goes on, if anything is; says why not, if nothing is worth it.
@@ -337,9 +316,9 @@ pub(super) async fn agent(
     let skills = args.choice.wants_skills(&start.settings);
     let wanted = told::wanted(&start.settings, skills, workspace, process);
     let site = Site {
-        workspace: site(workspace, start, process).map_err(|error| usage(error.into()))?,
+        workspace: site::of(workspace, start, process).map_err(|error| usage(error.into()))?,
         tools: files.iter().map(|file| file.tool.clone()).collect(),
-        ours: ours(args, start, process),
+        ours: site::ours(args, start, process),
         above: wanted.above(workspace),
         asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
     };
@@ -378,37 +357,6 @@ pub(super) async fn agent(
 /// The variable that holds the key of the model's server.
 fn key_variable(start: &Start) -> Option<&str> {
     start.endpoint.key.as_ref().map(|key| key.variable.as_str())
-}
-
-/// What is ours and not for tools to see.
-pub(super) fn ours(args: &RunArgs, start: &Start, process: &Process) -> Vec<PathBuf> {
-    let mut ours = vec![process.here(&start.transcripts)];
-    ours.extend(args.settings.config.iter().map(|file| process.here(file)));
-    ours.extend(args.logs.path(process));
-    ours.extend(named(args, process));
-    ours
-}
-
-/// The transcript that was named by its path, and its blobs: they may lie where tools write.
-fn named(args: &RunArgs, process: &Process) -> Vec<PathBuf> {
-    let named = args.resume.as_deref().map(Path::new);
-    let is_path = |path: &&Path| path.extension().is_some_and(|end| end == "jsonl");
-    let path = named.filter(is_path).map(|path| process.here(path));
-    let paths = path.map(|path| [path.with_extension("blobs"), path]);
-    paths.into_iter().flatten().collect()
-}
-
-/// Where tools and hooks act, and with which variables.
-pub(super) fn site(
-    workspace: &Path,
-    start: &Start,
-    process: &Process,
-) -> Result<Workspace, WorkspaceError> {
-    let variables = process.environment.iter();
-    let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    let environment = hands::allowed(variables, &start.environment);
-    let home = start::home(&process.environment);
-    Workspace::open(workspace, home.as_deref(), environment)
 }
 
 /// Who asks the server.

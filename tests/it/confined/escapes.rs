@@ -108,7 +108,7 @@ const ATTEMPTS: &[(Class, &str)] = &[
         Class::Processes,
         "tr '\\0' '\\n' < /proc/{victim}/environ | grep SECRET",
     ),
-    (Class::Processes, "ls /proc/{victim}/root/"),
+    (Class::Processes, "ls -H /proc/{victim}/root"),
     (Class::Processes, "ls /proc/{victim}/cwd/"),
     (Class::Processes, "readlink /proc/{victim}/fd/0"),
     (Class::Processes, "ls -l /proc/{victim}/exe | grep sleep"),

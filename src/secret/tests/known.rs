@@ -1,0 +1,264 @@
+//! Values that the process knows.
+
+use super::*;
+
+#[test]
+fn a_known_value_is_found_however_it_is_written() {
+    let check = |text: &str, expected: &str| assert_eq!(known().replace(text), expected);
+    check(&format!("a {VALUE} b"), "a [secret] b");
+    check(
+        r#"{"a":"hunter2/Correct Horse+9\"ü"}"#,
+        r#"{"a":"[secret]"}"#,
+    );
+    check(
+        "?q=hunter2%2FCorrect%20Horse%2B9%22%C3%BC&x",
+        "?q=[secret]&x",
+    );
+    check("q=hunter2%2fCorrect+Horse%2b9%22%c3%bc", "q=[secret]");
+    // base64 of `ada:k3y-of-16-letters` and of `x:k3y-of-16-letters`.
+    check("Basic YWRhOmszeS1vZi0xNi1sZXR0ZXJz", "Basic YWRhOm[secret]");
+    check("eDprM3ktb2YtMTYtbGV0dGVycw==", "eDp[secret]w==");
+    check("6b33792d6f662d31362d6c657474657273", "[secret]");
+    check("k3y-of-16-letter", "[secret]");
+    check(
+        "cut here: k3y-of-16\nletters",
+        "cut here: [secret]\nletters",
+    );
+    check("…of-16-letters and on", "…[secret] and on");
+    check("k3y-of-16 is not cut", "k3y-of-16 is not cut");
+    check("k3y-of-17-letters", "k3y-of-17-letters");
+    assert_eq!(
+        &*known().replace_bytes(b"\xffk3y-of-16-letters\xfe"),
+        b"\xff[secret]\xfe"
+    );
+}
+
+#[test]
+fn many_long_values_are_found() {
+    let values: Vec<String> = (0..4).map(|n| drawn(&format!("{n:02}-<10000>"))).collect();
+    let known = Known::new(&values);
+    for value in &values {
+        assert_eq!(known.replace(&format!("a {value} b")), "a [secret] b");
+    }
+}
+
+/// What is there for these tests.
+fn is_there(path: &str) -> bool {
+    path == "/x9Kq2mZt"
+}
+
+#[test]
+fn of_a_variable_that_is_known_which_is_secret() {
+    let check = |name: &str, value: &str, secret: &str| {
+        let (value, secret) = (drawn(value), drawn(secret));
+        let known = Known::of_variable(name, &value, is_there);
+        let printed = known.replace(&value);
+        let rest = value.replacen(&secret, "[secret]", 1);
+        assert_eq!(printed, rest, "{name}={value}");
+    };
+    // By the name.
+    for (name, value) in [
+        ("OPENAI_API_KEY", "not a shape 12"),
+        ("DB_PASSWORD", "s3cr3t-pass"),
+        ("DB_PASSWORD", "/k9Xq2mZtw"),
+        ("DB_PASSWORD", "~k9Xq2mZtw"),
+        ("DB_PASSWORD", ".k9Xq/2mZtw"),
+        ("DB_PASSWORD", "k9Xq:/2mZtw"),
+        ("DB_PASSWORD", "k9://2mZtw"),
+        ("MYSQL_PWD", "correct-horse-battery"),
+        ("AWS_SECRET_ACCESS_KEY", "/bPxRfiCY/K7MDENG/wJalrXUtnFEMI"),
+        ("PIN_TOKEN", "493017264915"),
+        ("DB_PASSWORD", "4930172649"),
+        ("githubToken", "abcdefgh-1"),
+        ("DEPLOY_KEY", "a8f3c9d1e2b47605"),
+        ("NPM_AUTH", "x9$kLm2Qz7"),
+        ("SECRET_ID", "0198f3c2-7b1a-7cc3-9d5e-0a1b2c3d4e5f"),
+        ("ODD_NAME", "ghp_<36>"),
+    ] {
+        check(name, value, value);
+    }
+    // By where it stands.
+    for (name, value, secret) in [
+        (
+            "DATABASE_URL",
+            "postgres://ada:s3cr3tpass@h/db",
+            "s3cr3tpass",
+        ),
+        ("REDIS", "redis://:pass%2Fword1@h", "pass%2Fword1"),
+        (
+            "SENTRY_DSN",
+            "https://<x32>@o1.ingest.example.org/1",
+            "<x32>",
+        ),
+        (
+            "SLACK_WEBHOOK_SECRET",
+            "https://hooks.slack.com/services/T0001/B0001/<24>",
+            "T0001/B0001/<24>",
+        ),
+        ("GIT_TOKEN_URL", "https://ghp_<36>@github.com", "ghp_<36>"),
+        (
+            "GIT_REMOTE",
+            "https://ghp_<36>:x-oauth-basic@github.com/a/b",
+            "ghp_<36>",
+        ),
+        ("WEBHOOK_URL", "https://h/x?v=1&code=<x24>", "<x24>"),
+        (
+            "JAVA_OPTS",
+            "-Xmx2g -Dpassword=hunt3r2-x1 -ea",
+            "hunt3r2-x1",
+        ),
+    ] {
+        check(name, value, secret);
+    }
+    for (name, value) in [
+        ("SSH_AUTH_SOCK", "/tmp/ssh-1/agent.1"),
+        ("SSH_AUTH_SOCK", "/x9Kq2mZt"),
+        ("KEY_FILE", "~/.ssh/id_rsa"),
+        ("TOKEN_SOCKET", "unix:path=/run/user/1000/bus"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/ada/gcp-key.json"),
+        ("TOKEN_URL", "https://auth.example.org/oauth2/token"),
+        ("DEPLOY_TOKEN_URL", "ssh://git-deploy@example.org/a/b"),
+        ("PWD", "/k9Xq2mZtw"),
+        ("MAX_TOKENS", "200000000000"),
+        ("TOKEN_EXPIRES_AT", "1795291200000"),
+        ("DB_PASSWORD", "1234567"),
+        ("API_KEY", "ollama"),
+        ("API_KEY", "placeholder"),
+        ("DB_PASSWORD", "postgres"),
+        ("SONAR_PROJECT_KEY", "acme-backend"),
+        ("SONAR_PROJECT_KEY", "org.acme:backend-v2_2024"),
+        ("AUTH_METHOD", "client_secret_basic"),
+        ("SECRET_NAME", "acme-backend-tls"),
+        ("HF_TOKENIZER", "bert-base-uncased"),
+        ("KEYBOARD", "de-latin1-nodeadkeys"),
+        ("EDITOR", "emacsclient -nw"),
+        ("HOME", "/home/ada"),
+    ] {
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.count(), 0, "{name}={value}");
+    }
+    assert_eq!(format!("{:?}", known()), "Known(2)");
+}
+
+/// An address says it encoded, a program that has read it prints what is meant.
+#[test]
+fn of_a_password_in_an_address_both_spellings_are_known() {
+    let known = Known::of_variable("URL", "redis://:pass%2Fword1@h", is_there);
+    assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+    let known = Known::of_address("redis://:pass%2Fword1@h");
+    assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+}
+
+#[test]
+fn what_a_path_holds_can_stay_readable() {
+    let known = Known::new(["acme-backend-4f", "k3y-of-16-letters"]);
+    let spared = known.but_for("/srv/acme-backend-4f/w");
+    assert_eq!(spared.replace("acme-backend-4f"), "acme-backend-4f");
+    assert_eq!(spared.replace("k3y-of-16-letters"), "[secret]");
+    assert_eq!(known.but_for("/srv/w").count(), 2);
+}
+
+#[test]
+fn an_event_loses_known_values_but_not_what_is_opaque() {
+    let known = known();
+    let result = |content: &str| {
+        Event::Result(ToolResult {
+            call: CallId::new(EntryId(5), 1),
+            status: Status::Ok,
+            content: content.to_owned(),
+            clipped: None,
+            facts: crate::exchange::Facts::default(),
+            ms: Some(3),
+        })
+    };
+    let json = |event: &Event| serde_json::to_string(event).unwrap();
+    let told = known.event(result(&format!("a {VALUE} b")));
+    assert_eq!(json(&told), json(&result("a [secret] b")));
+    let raw = r#"{"type":"response","request":4,"text":"k3y-of-16-letters","reasoning":[{"raw":"k3y-of-16-letters"}],"ending":"complete"}"#;
+    let entry = format!(
+        "{{\"id\":1,\"at\":\"1970-01-01T00:00:00.000Z\",{}",
+        &raw[1..]
+    );
+    let entry: Entry = serde_json::from_str(&entry).unwrap();
+    let told = json(&known.event(entry.event));
+    assert_eq!(told, raw.replacen("k3y-of-16-letters", "[secret]", 1));
+}
+
+/// Values that are words of ours, or what stands in every entry: only texts lose them.
+#[test]
+fn an_entry_stays_one_whatever_the_values_are() {
+    let known = Known::new([
+        "follow_up",
+        "provider_request",
+        "summary_failed",
+        "2026-11-21",
+        "k3y-of-16-letters",
+    ]);
+    let masks = [Masks::of_known(known.clone()), Masks::new(known.clone())];
+    for (body, told) in [
+        (
+            r#""type":"user","origin":"follow_up","text":"a follow_up of 2026-11-21""#,
+            r#""type":"user","origin":"follow_up","text":"a [secret] of [secret]""#,
+        ),
+        (
+            r#""type":"note","kind":"summary_failed","request":4,"why":"summary_failed""#,
+            r#""type":"note","kind":"summary_failed","request":4,"why":"[secret]""#,
+        ),
+        (
+            r#""type":"response","request":4,"text":"provider_request","calls":[{"name":"Bash","arguments":"{\"k3y-of-16-letters\":1}"}],"ending":"complete","provider_request":"x""#,
+            r#""type":"response","request":4,"text":"[secret]","calls":[{"name":"Bash","arguments":"{\"[secret]\":1}"}],"ending":"complete","provider_request":"x""#,
+        ),
+        (
+            r#""type":"setup","wire":{"instructions":"follow_up","tools":[{"name":"follow_up","description":"k3y-of-16-letters","schema":{"properties":{"follow_up":{"enum":["follow_up"],"description":"follow_up"}}},"meta":{"effect":"reads","hint":{"request":"keep","response":"strip"}}}],"models":{"main":{"name":"m","api":"chat"}}},"policy":{}"#,
+            r#""type":"setup","wire":{"instructions":"[secret]","tools":[{"name":"follow_up","description":"[secret]","schema":{"properties":{"follow_up":{"enum":["follow_up"],"description":"[secret]"}}},"meta":{"effect":"reads","hint":{"request":"keep","response":"strip"}}}],"models":{"main":{"name":"m","api":"chat"}}},"policy":{}"#,
+        ),
+    ] {
+        let entry = |body: &str| -> Entry {
+            let json = format!("{{\"id\":7,\"at\":\"2026-11-21T20:00:00.000Z\",{body}}}");
+            serde_json::from_str(&json).unwrap()
+        };
+        let (entry, told) = (entry(body), entry(told));
+        let json = |entry: &Entry| serde_json::to_string(entry).unwrap();
+        let kept = Entry {
+            event: known.event(entry.event.clone()),
+            ..entry.clone()
+        };
+        assert_eq!(json(&kept), json(&told));
+        for masks in &masks {
+            assert_eq!(masks.json(&json(&entry)), json(&told));
+            let line = |entry: &Entry| {
+                let line = String::from_utf8(jsonl::encode(entry).unwrap()).unwrap();
+                line.trim_end().to_owned()
+            };
+            assert_eq!(masks.json(&line(&entry)), line(&told));
+        }
+    }
+}
+
+#[test]
+fn json_stays_json_and_its_names_count() {
+    let masks = Masks::new(known());
+    for (json, expected) in [
+        (r#"{"a": 1, "b":"x"}"#, r#"{"a": 1, "b":"x"}"#.to_owned()),
+        (
+            r#"{"password":"hunt3r2x","n":1}"#,
+            r#"{"password":"[masked: secret]","n":1}"#.to_owned(),
+        ),
+        (
+            r#"{"arguments":"{\"password\":\"hunt3r2x\"}"}"#,
+            r#"{"arguments":"{\"password\":\"[masked: secret]\"}"}"#.to_owned(),
+        ),
+        (
+            r#"["k3y-of-16-letters",{"k3y-of-16-letters":2}]"#,
+            r#"["[secret]",{"[secret]":2}]"#.to_owned(),
+        ),
+    ] {
+        assert_eq!(masks.json(json), expected);
+        assert_eq!(Masks::none().json(json), json);
+    }
+    assert_eq!(
+        Masks::of_known(known()).text("ghp_123456789012345678"),
+        "ghp_123456789012345678"
+    );
+}
