@@ -261,6 +261,9 @@ async fn work(socket: UnixStream, bench: serve::Bench, walls: Option<&Walls>) ->
                 break;
             }
         }
+        // Who ends orderly has let all of it end. What a run that was killed leaves running is not asked
+        // to end: whoever takes the run up may act already.
+        family::end_running();
     };
     let writing = async {
         while let Some(answer) = answers.recv().await {

@@ -46,6 +46,14 @@ fn living() -> MutexGuard<'static, Living> {
 ///
 /// For a program that is about to exit and does not wait for its hands.
 pub fn end_all() {
+    if end_running() {
+        end_marked(&format!("{MARK}={}.", std::process::id()));
+    }
+}
+
+/// Ends the families that live without asking them to, and refuses to begin more; whether any ever
+/// began, which may have left something behind.
+pub(crate) fn end_running() -> bool {
     let (begun, leaders) = {
         let mut living = living();
         living.closed = true;
@@ -54,9 +62,7 @@ pub fn end_all() {
     for leader in leaders {
         end_tree(leader);
     }
-    if begun {
-        end_marked(&format!("{MARK}={}.", std::process::id()));
-    }
+    begun
 }
 
 /// A process and everything that descends from it. All of it is ended when this is dropped.

@@ -220,7 +220,8 @@ async fn a_program_that_is_killed_leaves_nothing() {
             continue;
         }
         let word = format!("5{test}{}", std::process::id());
-        let check = format!("sleep {word} & setsid sleep {word} & sleep {word}");
+        let asked = "trap 'echo asked >asked' TERM";
+        let check = format!("{asked}; sleep {word} & setsid sleep {word} & sleep {word}");
         #[expect(clippy::disallowed_methods, reason = "what is killed is the program")]
         let mut run = Command::new(env!("CARGO_BIN_EXE_undertext"))
             .args(["run", "-m", "offline", "--sandbox", sandbox])
@@ -242,6 +243,8 @@ async fn a_program_that_is_killed_leaves_nothing() {
         run.kill().unwrap();
         run.wait().unwrap();
         assert!(are_gone(&word).await, "{sandbox}: {:?}", those(&word));
+        // What is asked to end may act once more, when somebody else works there already.
+        assert!(!area.path("w/asked").exists(), "{sandbox}");
         // A directory of its own is removed by the next, once whatever died with it has let go of it.
         let left = || fs::read_dir(area.path("tmp")).unwrap().count();
         for _ in 0..100 {
