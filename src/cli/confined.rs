@@ -140,13 +140,13 @@ pub(super) async fn hands(
     let Some(reach) = sandbox.reach() else {
         return Ok((free(site, process).await?, OFF.to_owned()));
     };
-    check_wide(sandbox, site.workspace.roots(), process)?;
-    check_written(sandbox, &site, process)?;
+    let (bounds, around) = bounds(sandbox, &site, process)?;
+    check_written(&bounds, &site)?;
     #[cfg(target_os = "linux")]
     if matches!(reach.network, Network::Hosts(_)) || reach.asks {
         upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let (hands, enforced, _) = confined(sandbox, site, process).await?;
+    let (hands, enforced, _) = confined(bounds, &around, site, process).await?;
     let how = match enforced.mechanism {
         Mechanism::Namespaces => "",
         Mechanism::Landlock => {
@@ -187,7 +187,6 @@ pub(super) async fn tried(
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
-    check_wide(sandbox, workspace.roots(), process)?;
     let site = Site {
         workspace,
         tools: Vec::new(),
@@ -195,7 +194,8 @@ pub(super) async fn tried(
         above: Vec::new(),
         asked: None,
     };
-    let (hands, enforced, bounds) = confined(sandbox, site, process).await?;
+    let (bounds, around) = bounds(sandbox, &site, process)?;
+    let (hands, enforced, bounds) = confined(bounds, &around, site, process).await?;
     hands.close().await;
     Ok((enforced, bounds))
 }
@@ -215,41 +215,76 @@ pub(super) fn network(reach: &Reach) -> String {
     network + asks
 }
 
-#[cfg(target_os = "linux")]
-async fn confined(
-    sandbox: &Sandbox,
-    site: Site,
-    process: &Process,
-) -> Result<(Hands, Enforced, Bounds), Unheld> {
-    use undertext::hands::Approval;
-
+/// What tools may reach at a site, and what is around it. The whole machine and the whole home directory are
+/// not let to be written, as no run is let to work there.
+fn bounds(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(Bounds, Home), Unheld> {
     let environment = &process.environment;
-    let Site {
-        workspace,
-        tools,
-        mut ours,
-        above,
-        asked,
-    } = site;
-    ours.extend(config::state_dir(environment));
     let settings = config::own_file(environment);
-    ours.extend(
-        settings
-            .iter()
-            .filter_map(|file| file.parent())
-            .map(Path::to_owned),
-    );
+    let settings = settings.iter().filter_map(|file| file.parent());
     let path = environment
         .get("PATH")
         .map(String::as_str)
         .unwrap_or_default();
+    let ours = site.ours.iter().cloned();
+    let ours = ours.chain(config::state_dir(environment));
     let around = Home {
         directory: start::home(environment),
         programs: std::env::split_paths(path)
             .filter(|path| path.is_absolute())
             .collect(),
-        ours,
+        ours: ours.chain(settings.map(Path::to_owned)).collect(),
     };
+    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
+    let bounds = Bounds::of(sandbox, &roots, &around)
+        .ok_or_else(|| Unheld::new("there are no bounds", None))?;
+    for path in bounds.written_outside() {
+        let real = outputs::real(path);
+        let what = if real.parent().is_none() {
+            "is the whole file system"
+        } else if start::holds_home(&real, process) {
+            "holds your whole home directory"
+        } else {
+            continue;
+        };
+        return Err(Unheld {
+            exit: Exit::Usage,
+            why: format!(
+                "sandbox.write: {} {what}; name those directories in it that tools are to write",
+                path.display()
+            ),
+            advice: None,
+        });
+    }
+    Ok((bounds, around))
+}
+
+/// Refuses to let tools write what is not there: it would be gone with them.
+fn check_written(bounds: &Bounds, site: &Site) -> Result<(), Failure> {
+    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
+    bounds.missing(&roots).map_or(Ok(()), |path| {
+        Err(Failure::usage(format!(
+            "sandbox.write: {} is not there; make it first, so that what is written there stays",
+            path.display()
+        )))
+    })
+}
+
+#[cfg(target_os = "linux")]
+async fn confined(
+    bounds: Bounds,
+    around: &Home,
+    site: Site,
+    process: &Process,
+) -> Result<(Hands, Enforced, Bounds), Unheld> {
+    use undertext::hands::Approval;
+
+    let Site {
+        workspace,
+        tools,
+        above,
+        asked,
+        ..
+    } = site;
     let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
     let real = |path: &PathBuf| path.canonicalize().ok();
     if let Some(ours) = around
@@ -265,8 +300,6 @@ async fn confined(
         );
         return Err(Unheld::new(why, Some("name another workspace with -C")));
     }
-    let bounds = Bounds::of(sandbox, &roots, &around)
-        .ok_or_else(|| Unheld::new("there are no bounds", None))?;
     for path in &around.ours {
         hold(path, &bounds).map_err(|error| {
             let why = format!("cannot make {}: {error}", path.display());
@@ -274,6 +307,7 @@ async fn confined(
         })?;
     }
     // Programs of tools may stand beside their descriptions, and skills have files of their own.
+    let settings = config::own_file(&process.environment);
     let beside = settings.iter().filter_map(|file| file.parent());
     let beside = beside.flat_map(|dir| ["tools", "skills"].map(|name| dir.join(name)));
     let bounds = beside
@@ -355,60 +389,12 @@ fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
     directory.recursive(true).mode(0o700).create(path)
 }
 
-/// Refuses to let tools write the whole machine or the whole home directory, as it refuses to let them
-/// work there.
-fn check_wide<'a>(
-    sandbox: &Sandbox,
-    roots: impl Iterator<Item = &'a Path>,
-    process: &Process,
-) -> Result<(), Unheld> {
-    let roots: Vec<PathBuf> = roots.map(Path::to_owned).collect();
-    let around = Home {
-        directory: start::home(&process.environment),
-        ..Home::default()
-    };
-    let Some(bounds) = Bounds::of(sandbox, &roots, &around) else {
-        return Ok(());
-    };
-    for path in bounds.written_outside() {
-        let real = outputs::real(path);
-        let what = if real.parent().is_none() {
-            "is the whole file system"
-        } else if start::holds_home(&real, process) {
-            "holds your whole home directory"
-        } else {
-            continue;
-        };
-        return Err(Unheld {
-            exit: Exit::Usage,
-            why: format!(
-                "sandbox.write: {} {what}; name those directories in it that tools are to write",
-                path.display()
-            ),
-            advice: None,
-        });
-    }
-    Ok(())
-}
-
-/// Refuses to let tools write what is not there: it would be gone with them.
-fn check_written(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(), Failure> {
-    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
-    let around = Home {
-        directory: start::home(&process.environment),
-        ..Home::default()
-    };
-    let bounds = Bounds::of(sandbox, &roots, &around);
-    let missing = bounds.and_then(|bounds| bounds.missing(&roots).map(Path::to_owned));
-    missing.map_or(Ok(()), |path| {
-        Err(Failure::usage(format!(
-            "sandbox.write: {} is not there; make it first, so that what is written there stays",
-            path.display()
-        )))
-    })
-}
-
 #[cfg(not(target_os = "linux"))]
-async fn confined(_: &Sandbox, _: Site, _: &Process) -> Result<(Hands, Enforced, Bounds), Unheld> {
+async fn confined(
+    _: Bounds,
+    _: &Home,
+    _: Site,
+    _: &Process,
+) -> Result<(Hands, Enforced, Bounds), Unheld> {
     Err(Unheld::new("there is none for this system", Some(WITHOUT)))
 }

@@ -229,7 +229,7 @@ impl Bounds {
                 .flatten(),
         );
         read.extend(around.programs.iter().filter(elsewhere).cloned());
-        read.extend(named(&allowed.read));
+        read.extend(allowed_to_read.iter().cloned());
         read.extend(links.iter().cloned());
         let mut hidden: Vec<PathBuf> = SECRET.iter().map(PathBuf::from).collect();
         hidden.extend(host_keys());
@@ -238,7 +238,7 @@ impl Bounds {
                 .flat_map(|home| SECRET_AT_HOME.map(|path| home.join(path))),
         );
         hidden.extend(around.ours.iter().cloned());
-        hidden.retain(|path| !granted.contains(path) && !named(&allowed.read).contains(path));
+        hidden.retain(|path| !granted.contains(path) && !allowed_to_read.contains(path));
         Some(Self {
             read,
             write,
