@@ -82,10 +82,7 @@ impl Maker {
 
     /// A process that nothing holds. Nobody waits until it is ready.
     pub(super) async fn start_free(&self) -> Result<Line, ConfinedError> {
-        let (mut stream, keeper) = self.begin(Stage::Free).await?;
-        let charter = Frame::of(&self.charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
-        let sent = charter.send(&mut stream).await;
-        sent.map_err(ConfinedError::Start)?;
+        let (stream, keeper) = self.begin(Stage::Free, &self.charter).await?;
         let told = (&self.waiting, &self.deaths);
         Ok(Line::new(stream, keeper, None, None, told))
     }
@@ -105,14 +102,27 @@ impl Maker {
             .ok()
     }
 
-    /// A process at this stage, and the way to it.
-    async fn begin(&self, stage: Stage) -> Result<(tokio::net::UnixStream, Keeper), ConfinedError> {
+    /// A process at this stage, and the way to it. Its charter is on the way while it is started: it need
+    /// not wait until this side has its turn again.
+    async fn begin(
+        &self,
+        stage: Stage,
+        charter: &Charter,
+    ) -> Result<(tokio::net::UnixStream, Keeper), ConfinedError> {
+        let charter = Frame::of(charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
         let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
-        let keeper = Keeper::start(&self.launch, stage, theirs).await?;
-        let stream = ours
+        let mut stream = ours
             .set_nonblocking(true)
             .and_then(|()| tokio::net::UnixStream::from_std(ours))
             .map_err(ConfinedError::Start)?;
+        let started = Keeper::start(&self.launch, stage, theirs);
+        let sent = tokio::time::timeout(OPENING, charter.send(&mut stream));
+        let (keeper, sent) = tokio::join!(started, sent);
+        let keeper = keeper?;
+        if !matches!(sent, Ok(Ok(()))) {
+            keeper.end().await;
+            return Err(ConfinedError::Stranger);
+        }
         Ok((stream, keeper))
     }
 
@@ -120,11 +130,9 @@ impl Maker {
         if mechanism == Mechanism::Landlock && !self.charter.bounds.hosts.is_empty() {
             return Err(ConfinedError::Hosts);
         }
-        let (mut stream, keeper) = self.begin(self.stage(mechanism)).await?;
         let charter = self.charter.after(self.before.get());
-        let charter = Frame::of(&charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
+        let (mut stream, keeper) = self.begin(self.stage(mechanism), &charter).await?;
         let opening = async {
-            charter.send(&mut stream).await.ok()?;
             let frame = Frame::next(&mut stream).await.ok()??;
             let opening = frame.message::<Opening>().ok()?;
             let is_ready = matches!(opening, Opening::Ready(..));
