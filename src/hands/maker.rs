@@ -82,7 +82,11 @@ impl Maker {
 
     /// A process that nothing holds. Nobody waits until it is ready.
     pub(super) async fn start_free(&self) -> Result<Line, ConfinedError> {
-        let (stream, keeper) = self.begin(Stage::Free, &self.charter).await?;
+        let (stream, keeper, sent) = self.begin(Stage::Free, &self.charter).await?;
+        if !sent {
+            keeper.end().await;
+            return Err(ConfinedError::Stranger);
+        }
         let told = (&self.waiting, &self.deaths);
         Ok(Line::new(stream, keeper, None, None, told))
     }
@@ -102,13 +106,14 @@ impl Maker {
             .ok()
     }
 
-    /// A process at this stage, and the way to it. Its charter is on the way while it is started: it need
-    /// not wait until this side has its turn again.
+    /// A process at this stage, the way to it, and whether it was sent its charter, which is on the way while
+    /// it is started: it need not wait until this side has its turn again. One that refuses at once may have
+    /// ended before it was sent any, and what it says can be read all the same.
     async fn begin(
         &self,
         stage: Stage,
         charter: &Charter,
-    ) -> Result<(tokio::net::UnixStream, Keeper), ConfinedError> {
+    ) -> Result<(tokio::net::UnixStream, Keeper, bool), ConfinedError> {
         let charter = Frame::of(charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
         let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
         let mut stream = ours
@@ -118,12 +123,7 @@ impl Maker {
         let started = Keeper::start(&self.launch, stage, theirs);
         let sent = tokio::time::timeout(OPENING, charter.send(&mut stream));
         let (keeper, sent) = tokio::join!(started, sent);
-        let keeper = keeper?;
-        if !matches!(sent, Ok(Ok(()))) {
-            keeper.end().await;
-            return Err(ConfinedError::Stranger);
-        }
-        Ok((stream, keeper))
+        Ok((stream, keeper?, matches!(sent, Ok(Ok(())))))
     }
 
     async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
@@ -131,7 +131,7 @@ impl Maker {
             return Err(ConfinedError::Hosts);
         }
         let charter = self.charter.after(self.before.get());
-        let (mut stream, keeper) = self.begin(self.stage(mechanism), &charter).await?;
+        let (mut stream, keeper, _) = self.begin(self.stage(mechanism), &charter).await?;
         let opening = async {
             let frame = Frame::next(&mut stream).await.ok()??;
             let opening = frame.message::<Opening>().ok()?;
