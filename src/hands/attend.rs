@@ -67,7 +67,8 @@ pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
             rustix::process::setsid().map_err(io::Error::from)?;
             open(socket, Mechanism::Namespaces)
         }
-        Stage::Free => {
+        Stage::Free => warden::stand(socket, again(arguments, Stage::Loose)),
+        Stage::Loose => {
             rustix::process::setsid().ok();
             free(socket)
         }
@@ -167,20 +168,24 @@ fn open(mut socket: UnixStream, mechanism: Mechanism) -> Result<(), AttendError>
     let address = proxy.map(|listener| listener.local_addr()).transpose()?;
     let workspace = charter.workspace(temporary, address, &walls);
     let hints = Hints::of(&charter.bounds, workspace.variable("PATH"));
-    let bench = serve::Bench::new(workspace, charter.tools).alone(hints, limits);
-    let bench = bench.telling(Vanishing::of(&charter.bounds, mechanism), left);
+    let bench = serve::Bench::new(workspace, charter.tools).alone();
+    let bench = bench
+        .held(hints, limits)
+        .telling(Vanishing::of(&charter.bounds, mechanism), left);
     serve_until_left(socket, bench, Some(&walls))
 }
 
 /// Serves without any bounds. What tools have begun ends when nobody speaks to this process any more.
 fn free(mut socket: UnixStream) -> Result<(), AttendError> {
+    // A warden has it as well, and waits for nothing there.
+    socket.set_nonblocking(false)?;
     let Some(frame) = Frame::next_now(&mut socket)? else {
         return Ok(());
     };
     let charter: Charter = frame.message()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(io::Error::from)?;
-    let bench = serve::Bench::new(charter.open_workspace(), charter.tools);
+    let bench = serve::Bench::new(charter.open_workspace(), charter.tools).alone();
     serve_until_left(socket, bench, None)
 }
 

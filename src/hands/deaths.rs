@@ -33,8 +33,8 @@ impl Deaths {
                 known.in_a_row
             )
         } else {
-            "the process for tools died, and what ran in it; the next call starts another, as \
-             confined as the first"
+            "the process for tools died, and what ran in it; the next call starts another, held as the \
+             first was"
                 .to_owned()
         };
         known.remarks.push(text);

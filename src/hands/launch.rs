@@ -19,19 +19,22 @@ pub(super) enum Stage {
     Apart,
     /// As their first process.
     Inside,
-    /// As one that nothing holds.
+    /// As the warden of one that nothing holds.
     Free,
+    /// As the one that it starts.
+    Loose,
 }
 
 impl Stage {
     /// All of them.
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Alone,
         Self::Kept,
         Self::ApartOnline,
         Self::Apart,
         Self::Inside,
         Self::Free,
+        Self::Loose,
     ];
 
     /// The word that a process is started with.
@@ -43,6 +46,7 @@ impl Stage {
             Self::Apart => "apart",
             Self::Inside => "inside",
             Self::Free => "free",
+            Self::Loose => "loose",
         }
     }
 

@@ -75,8 +75,14 @@ impl Bench {
 
     /// The same in a process that does nothing else: whatever nobody waits for is ended.
     #[cfg(target_os = "linux")]
-    pub(super) fn alone(mut self, hints: Hints, limits: Arc<Limits>) -> Self {
+    pub(super) fn alone(mut self) -> Self {
         self.alone = true;
+        self
+    }
+
+    /// The same, held to bounds and limits.
+    #[cfg(target_os = "linux")]
+    pub(super) fn held(mut self, hints: Hints, limits: Arc<Limits>) -> Self {
         self.limits = Some(limits);
         self.hints = Some(hints);
         let protected = self.workspace.protected();
@@ -193,7 +199,8 @@ async fn perform(bench: Arc<Bench>, order: Order, cancel: CancellationToken) -> 
             None => Outcome::error(format!("There is no tool {name} here.")),
         },
     };
-    if !bench.alone && outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
+    let is_held = bench.workspace.is_confined();
+    if !is_held && outcome.status == Status::Denied && outcome.content.contains(OUTSIDE) {
         outcome.add_line(
             "[commands reach it; the user lets file tools act there by running in a directory that \
              holds it (-C)]",

@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use undertext::agent::{Agent, Task};
 use undertext::exchange::Status;
+use undertext::hands::{Hands, Launch, Workspace};
 use undertext::model::{Reply, Scripted};
 use undertext::record::MemoryStorage;
-use undertext::setup::Policy;
+use undertext::setup::{Policy, Sandbox};
 use undertext::tools::Toolbox;
 use undertext::transcript::{Event, Note, Reason};
 
@@ -52,7 +53,7 @@ const AT_ONCE: u64 = 8;
 #[tokio::test]
 async fn nothing_is_left_of_a_call() {
     let calls = number("UNDERTEXT_CALLS", 24).div_ceil(AT_ONCE);
-    for by in [By::Namespaces, By::Landlock] {
+    for by in [By::Namespaces, By::Landlock, By::Nothing] {
         let all = (0..AT_ONCE).map(|which| nothing_is_left(by, calls, which));
         let made: u64 = futures::future::join_all(all).await.iter().sum();
         println!("{by:?}: {made} calls, 0 processes left");
@@ -191,7 +192,7 @@ async fn a_process_that_dies_again_and_again_ends_the_run() {
     });
     let told: Vec<String> = told.collect();
     let lost = "Interrupted: The tool was lost while it ran; what it did until then may have taken effect.";
-    let again = "the process for tools died, and what ran in it; the next call starts another, as confined as the first";
+    let again = "the process for tools died, and what ran in it; the next call starts another, held as the first was";
     assert_eq!(
         told,
         [
@@ -258,6 +259,30 @@ async fn a_program_that_is_killed_leaves_nothing() {
         }
         assert_eq!(left(), 0);
     }
+}
+
+/// One that refuses at once has ended before it is sent what it is to do, and is heard all the same.
+#[tokio::test]
+async fn a_process_that_refuses_before_it_is_told_anything_is_heard() {
+    let area = Area::new();
+    let said = r#"{"without":"not here"}"#;
+    // The lengths of what it says and of what stands beside it come first.
+    let script = format!(
+        r"printf '\{:03o}\000\000\000\000\000\000\000%s' '{said}' >&0",
+        said.len()
+    );
+    let launch = Launch {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        ..area.launch()
+    };
+    // It cannot all be on its way before it is read.
+    let environment = vec![("LONG".into(), "x".repeat(1 << 20).into())];
+    let workspace = Workspace::open(&area.path("w"), None, environment).unwrap();
+    let bounds = area.bounds(&Sandbox::Workspace(area.reach()));
+    let started = Hands::confined(workspace, Vec::new(), bounds, launch).await;
+    let told = started.err().map(|error| error.to_string());
+    assert_eq!(told.as_deref(), Some("not here; namespaces: not here"));
 }
 
 /// What is too long for one message is answered, and the next call works.

@@ -53,12 +53,16 @@ fn bomb(word: &str) -> String {
 }
 
 /// The warden of the hands in which this word multiplies, and those.
-async fn multiplying(word: &str) -> (Pid, Pid) {
+async fn multiplying(word: &str, by: By) -> (Pid, Pid) {
+    let (warden, hands) = match by {
+        By::Nothing => ("free", "loose"),
+        By::Namespaces | By::Landlock => ("alone", "kept"),
+    };
     loop {
         let found = those(word);
         if found.len() > 100
-            && let Some(hands) = above(found[0], "kept")
-            && let Some(warden) = above(hands, "alone")
+            && let Some(hands) = above(found[0], hands)
+            && let Some(warden) = above(hands, warden)
         {
             return (warden, hands);
         }
@@ -69,23 +73,28 @@ async fn multiplying(word: &str) -> (Pid, Pid) {
 /// Hands that are killed while something multiplies: their warden ends it before the next call runs.
 #[tokio::test]
 async fn hands_that_are_killed_leave_nothing_that_multiplies() {
-    let area = Area::new();
-    let Some((hands, _)) = area.hands(By::Landlock).await else {
-        return;
-    };
-    let word = word(1);
-    let bomb = bomb(&word);
-    let (outcome, ()) = tokio::join!(bash(&hands, &bomb), async {
-        let (_, hands) = multiplying(&word).await;
-        kill_process(hands, Signal::KILL).unwrap();
-    });
-    assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
-    let next = bash(&hands, "cat a.txt; touch ../outside/new").await;
-    assert_eq!(those(&word), []);
-    assert!(next.content.starts_with("hello\n"), "{next:?}");
-    assert!(!area.path("outside/new").exists());
-    hands.close().await;
-    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
+    for (test, by) in [(1, By::Landlock), (4, By::Nothing)] {
+        let area = Area::new();
+        let Some((hands, enforced)) = area.hands(by).await else {
+            continue;
+        };
+        let word = word(test);
+        let bomb = bomb(&word);
+        let (outcome, ()) = tokio::join!(bash(&hands, &bomb), async {
+            let (_, hands) = multiplying(&word, by).await;
+            kill_process(hands, Signal::KILL).unwrap();
+        });
+        assert_eq!(outcome.status, Status::Interrupted, "{outcome:?}");
+        let next = bash(&hands, "cat a.txt; touch ../outside/new").await;
+        assert_eq!(those(&word), [], "{by:?}");
+        assert!(next.content.starts_with("hello\n"), "{next:?}");
+        let is_held = enforced.is_some();
+        assert_eq!(area.path("outside/new").exists(), !is_held);
+        hands.close().await;
+        if is_held {
+            assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
+        }
+    }
 }
 
 /// Nobody works any more: the brain lets them go on, and they end what they have begun.
@@ -99,7 +108,7 @@ async fn what_was_stopped_with_its_warden_ends_when_it_is_asked_to() {
     let call = order("Bash", &json!({"command": bomb(&word)}));
     let id = call.call;
     let (outcome, ()) = tokio::join!(hands.run(call), async {
-        let (warden, below) = multiplying(&word).await;
+        let (warden, below) = multiplying(&word, By::Landlock).await;
         kill_process(warden, Signal::STOP).unwrap();
         kill_process(below, Signal::STOP).unwrap();
         hands.cancel(id);
@@ -136,7 +145,7 @@ async fn hands_that_do_not_answer_are_ended() {
     let Some((hands, _)) = area.hands(By::Namespaces).await else {
         return;
     };
-    let word = word(4);
+    let word = word(5);
     let call = order("Bash", &json!({"command": format!("sleep 600.{word}")}));
     let id = call.call;
     let (outcome, ()) = tokio::join!(hands.run(call), async {
