@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, future};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
@@ -69,7 +69,11 @@ async fn go(
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref().and_then(|it| it.view().setup());
-    let by = (client(&start)?, process);
+    let beside = || {
+        term.masks().prepare(&start.remarks.join("\n"));
+        client(&start)
+    };
+    let by = (beside, process);
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
     let root = told::wanted(&start.settings, false, &workspace, process).root;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
@@ -303,13 +307,14 @@ pub(super) fn create(start: &Start, first: Run) -> Result<Recorder, Failure> {
     Ok(Recorder::create(Box::new(storage), Clock::System, first)?)
 }
 
-/// The agent, and what a person should know of it.
+/// The agent, and what a person should know of it. Its client, and whatever else does not need its hands, is
+/// made while these are started: that takes longer than all the rest.
 pub(super) async fn agent(
     args: &RunArgs,
     start: &Start,
     (workspace, run): (&Path, RunId),
     before: Option<&Setup>,
-    (client, process): (Client, &Process),
+    (client, process): (impl FnOnce() -> Result<Client, Failure>, &Process),
 ) -> Result<(Agent, Vec<String>), Failure> {
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let files = toolbox::own(&process.environment)?;
@@ -322,10 +327,22 @@ pub(super) async fn agent(
         above: wanted.above(workspace),
         asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
     };
-    let sandbox = &start.settings.policy.sandbox;
-    let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
-    let told = told::told(&start.settings, &wanted, &hands, process).await?;
-    let (mut setup, prices) = setup(start, before, run, told.text)?;
+    let hands = async {
+        let sandbox = &start.settings.policy.sandbox;
+        let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
+        let told = told::told(&start.settings, &wanted, &hands, process).await?;
+        Ok::<_, Failure>((hands, sandboxed, told))
+    };
+    let beside = async {
+        let client = client()?;
+        let (setup, prices) = setup(start, before, run)?;
+        Ok::<_, Failure>((client, setup, prices))
+    };
+    // Both to their end: hands that are let go of while they begin would leave marks in the workspace.
+    let (hands, beside) = future::join(hands, beside).await;
+    let (client, mut setup, prices) = beside?;
+    let (hands, sandboxed, told) = hands?;
+    setup.wire.instructions = told.text;
     // A run that is taken up keeps the form of its answer unless another one is named.
     if setup.policy.output.is_none() {
         let kept = before.and_then(|before| before.policy.output.as_ref());
@@ -383,19 +400,18 @@ pub(super) fn endpoint(endpoint: &config::Endpoint) -> Endpoint {
     }
 }
 
-/// The settings that are recorded, and what is said of prices.
+/// The settings that are recorded, without instructions and tools, and what is said of prices.
 fn setup(
     start: &Start,
     before: Option<&Setup>,
     run: RunId,
-    instructions: String,
 ) -> Result<(Setup, Option<String>), Failure> {
     let models = models::models(start, before, run)?;
     let (prices, told) = models::prices(start, &models)?;
     let mut policy = start.settings.policy.clone();
     policy.prices = prices;
     let wire = Wire {
-        instructions,
+        instructions: String::new(),
         tools: Vec::new(),
         models,
     };

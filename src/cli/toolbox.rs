@@ -106,9 +106,12 @@ impl Tools {
 
 /// The files of the person's own tools.
 pub(crate) fn own(environment: &Environment) -> Result<Vec<ToolFile>, Failure> {
-    let mut taken = names(&Toolbox::builtin());
-    taken.push(FOR_SKILLS.to_owned());
-    Ok(config::tools(environment, &taken)?)
+    let taken = || {
+        let mut taken = names(&Toolbox::builtin());
+        taken.push(FOR_SKILLS.to_owned());
+        taken
+    };
+    Ok(config::tools(environment, taken)?)
 }
 
 /// The names of the tools, in their order.

@@ -66,13 +66,19 @@ pub fn tools_dir(environment: &Environment) -> Option<PathBuf> {
 }
 
 /// The user's tools, in the order of their files' names. None may have one of the names in
-/// `builtin`, or that of another, in whatever case.
-pub fn tools(environment: &Environment, builtin: &[String]) -> Result<Vec<ToolFile>, ConfigError> {
-    let Some(directory) = tools_dir(environment) else {
+/// `builtin`, which is asked for if there are any, or that of another, in whatever case.
+pub fn tools(
+    environment: &Environment,
+    builtin: impl FnOnce() -> Vec<String>,
+) -> Result<Vec<ToolFile>, ConfigError> {
+    let directory = tools_dir(environment);
+    let paths = directory.map_or_else(|| Ok(Vec::new()), |directory| paths(&directory))?;
+    if paths.is_empty() {
         return Ok(Vec::new());
-    };
+    }
+    let builtin = builtin();
     let mut files: Vec<ToolFile> = Vec::new();
-    for path in paths(&directory)? {
+    for path in paths {
         let tool = tool(&path)?;
         let name = &tool.spec().name;
         let is_taken = |other: &str| other.eq_ignore_ascii_case(name);
@@ -215,7 +221,7 @@ mod tests {
         }
         let home = place.path().to_str().unwrap().to_owned();
         let environment = Environment::from([("XDG_CONFIG_HOME".to_owned(), home.clone())]);
-        tools(&environment, &["Bash".to_owned()]).map_err(|error| {
+        tools(&environment, || vec!["Bash".to_owned()]).map_err(|error| {
             let source = error.source().map(ToString::to_string).unwrap_or_default();
             let line = format!("{error}: {source}\n");
             line.replace(&format!("{home}/undertext/tools/"), "")

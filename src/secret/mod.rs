@@ -99,6 +99,11 @@ impl Masks {
         }
     }
 
+    /// Makes what a text like this is looked through with: else the first of its kind waits for that.
+    pub fn prepare(&self, text: &str) {
+        drop(self.text(text));
+    }
+
     /// The text as it may be shown.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known.replace(text);

@@ -116,7 +116,7 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
         Some(recorder) => recorder.run(),
         None => Clock::System.new_run(),
     };
-    let by = (common.client(&start)?, process);
+    let by = (|| common.client(&start), process);
     let (agent, more) = run::agent(&args, &start, (&workspace, new), before, by).await?;
     remarks.extend(more);
     if common.spent.counts_money() && agent.setup().policy.prices.is_none() {
