@@ -69,14 +69,16 @@ async fn go(
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref().and_then(|it| it.view().setup());
+    let (mut locked, mut unlocked) = (None, Vec::new());
     let beside = || {
+        locked = lock(args, &workspace, process, &mut unlocked)?;
         term.masks().prepare(&start.remarks.join("\n"));
         client(&start)
     };
     let by = (beside, process);
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
+    remarks.extend(unlocked);
     let root = told::wanted(&start.settings, false, &workspace, process).root;
-    let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
@@ -105,7 +107,7 @@ async fn go(
         ),
     };
     recorder.keep_out(start.known.clone());
-    if let Some(lock) = &mut lock {
+    if let Some(lock) = &mut locked {
         lock.name(recorder.run());
     }
     let outputs = outputs.behind(recorder.view());
@@ -142,7 +144,7 @@ async fn go(
         }
     };
     agent.close().await;
-    drop(lock);
+    drop(locked);
     let exit = tell(ended, &recorder, &again, &start, &mut report)?;
     written.map(|()| exit)
 }
@@ -334,6 +336,8 @@ pub(super) async fn agent(
         Ok::<_, Failure>((hands, sandboxed, told))
     };
     let beside = async {
+        // First the process has what it is to do: then nothing it waits for is done here.
+        tokio::task::yield_now().await;
         let client = client()?;
         let (setup, prices) = setup(start, before, run)?;
         Ok::<_, Failure>((client, setup, prices))

@@ -3,6 +3,7 @@
 //! Builds unpack, fetch and lock where their packages are. A layer of the process's own lies over each
 //! of those directories: what is written goes there, and ends with the process.
 
+use std::cell::LazyCell;
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,7 +19,7 @@ pub(super) fn lay(root: &Path, bounds: &Bounds) {
     let Some(own) = bounds.own("layers") else {
         return;
     };
-    let mounted = mounted();
+    let mounted = LazyCell::new(mounted);
     let mut laid = Vec::new();
     for path in &bounds.layered {
         // Most are not there, which is known at once.
@@ -29,7 +30,7 @@ pub(super) fn lay(root: &Path, bounds: &Bounds) {
         let place = root.join(real.strip_prefix("/").unwrap_or(&real));
         // Whatever has a place of its own in it would be covered.
         let shown = bounds.write.iter().chain(&bounds.roots).chain(&bounds.read);
-        let mut within = shown.chain(&mounted);
+        let mut within = shown.chain(&*mounted);
         let holds = within.any(|other| other != &real && other.starts_with(&real));
         let is_written = bounds.write.iter().any(|root| real.starts_with(root));
         if holds || is_written || !place.is_dir() || laid.contains(&real) {
