@@ -142,8 +142,6 @@ fn open(path: &Path) {
 /// Keeps an index of a transcript.
 fn index(path: &Path) {
     let mut recorder = take_up(path);
-    // What may be lost with the power has no stamp.
-    recorder.sync().unwrap();
     let begun = Clock::System.stopwatch();
     assert!(recorder.keep_index().unwrap(), "it is short, or has one");
     let bytes = path.with_extension("index").metadata().unwrap().len();

@@ -326,10 +326,11 @@ impl Agent {
 
 /// Keeps the index of a long transcript, if there is one to be kept, while other runs go on.
 async fn keep_index(recorder: &mut Recorder) {
-    let Some(due) = recorder.index_due() else {
-        return;
+    let kept = match recorder.index_due() {
+        Ok(None) => return,
+        Ok(Some(due)) => tokio::task::spawn_blocking(|| due.keep()).await,
+        Err(error) => Ok(Err(io::Error::other(error))),
     };
-    let kept = tokio::task::spawn_blocking(|| due.keep()).await;
     match kept.unwrap_or_else(|ended| Err(io::Error::other(ended))) {
         Ok(kept) => recorder.index_kept(kept),
         Err(error) => tracing::debug!("no index is kept: {error}"),

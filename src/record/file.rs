@@ -299,9 +299,7 @@ impl Storage for FileStorage {
     }
 
     fn index_place(&self) -> Option<IndexPlace> {
-        let (path, file) = (&self.path, &self.file);
-        let place = IndexPlace::beside(path, file, self.left, self.durability);
-        Some(place)
+        Some(IndexPlace::beside(&self.path, &self.file, self.left))
     }
 
     fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {

@@ -92,8 +92,6 @@ impl IndexKept {
 #[derive(Debug)]
 pub struct IndexDue {
     place: IndexPlace,
-    /// Whether what was written stays when the machine loses power.
-    is_synced: bool,
     work: Work,
 }
 
@@ -101,7 +99,7 @@ pub struct IndexDue {
 enum Work {
     /// All of it.
     Anew(Box<(View, Kept, Seen)>),
-    /// That it still fits a transcript into which nobody but its writer wrote since.
+    /// That it fits, as was proved, a transcript into which nobody but its writer wrote since.
     Stamp(IndexKept),
 }
 
@@ -179,12 +177,13 @@ fn read(storage: &dyn Storage, place: &IndexPlace, index: impl Read) -> Result<I
 /// What is to be kept of all that was read and written, beside the index that lies there; `None` if that
 /// is too short, or nothing is to be done.
 ///
-/// Little that is new is left to be read behind the index, but then it is stamped again: whoever comes next
-/// would have to hash all that it covers.
+/// Little that is new is left to be read behind the index, but then it is stamped again where its stamp does
+/// not fit: whoever comes next would have to hash all that it covers, as was done this time if it did not fit
+/// before.
 pub(super) fn due(
     storage: &dyn Storage,
     (view, kept): (&View, &Kept),
-    (seen, is_synced): (&Seen, bool),
+    seen: &Seen,
     index: Option<&IndexKept>,
 ) -> Option<IndexDue> {
     let (least, place) = (storage.indexed_from()?, storage.index_place()?);
@@ -196,34 +195,24 @@ pub(super) fn due(
     let work = if behind >= BEHIND.min(least) {
         Work::Anew(Box::new((view.clone(), kept.clone(), seen.clone())))
     } else {
-        let index = index.filter(|index| is_synced && place.lasting_stamp() != index.stamp)?;
-        Work::Stamp(index.clone())
+        Work::Stamp(index.filter(|index| !index.fits(&place))?.clone())
     };
-    Some(IndexDue {
-        place,
-        is_synced,
-        work,
-    })
+    Some(IndexDue { place, work })
 }
 
 impl IndexDue {
     /// Keeps it, and says what lies there then.
     pub fn keep(self) -> io::Result<IndexKept> {
         let place = &self.place;
-        let stamp = || place.lasting_stamp().filter(|_| self.is_synced);
-        match self.work {
+        let index = match self.work {
             Work::Anew(whole) => {
                 let (view, kept, seen) = *whole;
-                write(place, (&view, kept), &seen, stamp)
+                write(place, (&view, kept), &seen)?
             }
-            Work::Stamp(index) => {
-                let stamp = stamp();
-                let behind = stamp.map(|stamp| stamped(&index.digest, stamp));
-                let behind = behind.transpose()?.unwrap_or_default();
-                place.write_behind(index.bytes, &behind)?;
-                Ok(IndexKept { stamp, ..index })
-            }
-        }
+            Work::Stamp(index) => index,
+        };
+        let stamp = place.write_stamp(index.bytes, |stamp| stamped(&index.digest, stamp))?;
+        Ok(IndexKept { stamp, ..index })
     }
 
     /// Whether all of it is made, and not only its stamp.
@@ -232,12 +221,7 @@ impl IndexDue {
     }
 }
 
-fn write(
-    place: &IndexPlace,
-    (view, kept): (&View, Kept),
-    seen: &Seen,
-    stamp: impl Fn() -> Option<Stamp>,
-) -> io::Result<IndexKept> {
+fn write(place: &IndexPlace, (view, kept): (&View, Kept), seen: &Seen) -> io::Result<IndexKept> {
     let head = Head {
         layout: LAYOUT,
         generator: GENERATOR.to_owned(),
@@ -261,17 +245,12 @@ fn write(
             Ok::<(), io::Error>(())
         })?;
         let bytes = out.bytes + DIGEST;
-        let (out, digest) = out.put_digest()?;
-        // Where somebody else has touched the transcript, there is none, and the bytes are hashed.
-        let stamp = stamp();
-        if let Some(stamp) = stamp {
-            out.write_all(&stamped(&digest, stamp)?)?;
-        }
+        let (_, digest) = out.put_digest()?;
         written = Some(IndexKept {
             covers: seen.length(),
             bytes,
             digest,
-            stamp,
+            stamp: None,
         });
         Ok(())
     })?;

@@ -8,11 +8,30 @@ use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use serde::{Deserialize, Serialize};
 
+use crate::record::MemoryStorage;
 use crate::record::file::{FileError, Stranger, leads_to, open_plain};
-use crate::record::{Durability, MemoryStorage};
+
+/// How many milliseconds are waited for the clock that a file system dates by to go on: more than it
+/// usually stands still. Where it tells no more apart than seconds, there is no stamp.
+const TICKS: u32 = 20;
+
+/// The present moment, by that clock.
+const NOW: Timestamps = {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    Timestamps {
+        last_access: now,
+        last_modification: now,
+    }
+};
 
 /// What this writer writes.
 pub(super) type Writing<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
@@ -35,7 +54,6 @@ struct Beside {
     path: PathBuf,
     file: Arc<File>,
     left: Option<Stamp>,
-    durability: Durability,
 }
 
 /// What tells, without reading a file, that nobody has written into it: which file it is, its length,
@@ -65,22 +83,23 @@ impl Stamp {
     pub(super) fn length(&self) -> u64 {
         self.length
     }
+
+    /// Whether this file changed last before the other one did.
+    fn is_before(&self, other: &Self) -> bool {
+        let [.., seconds, nanoseconds] = self.changed;
+        let [.., other_seconds, other_nanoseconds] = other.changed;
+        (seconds, nanoseconds) < (other_seconds, other_nanoseconds)
+    }
 }
 
 impl IndexPlace {
     /// Beside a transcript that is open and was left so by whoever has it locked; `None`: somebody else
     /// has touched it.
-    pub(super) fn beside(
-        path: &Path,
-        file: &Arc<File>,
-        left: Option<Stamp>,
-        durability: Durability,
-    ) -> Self {
+    pub(super) fn beside(path: &Path, file: &Arc<File>, left: Option<Stamp>) -> Self {
         Self(At::File(Beside {
             path: path.to_owned(),
             file: Arc::clone(file),
             left,
-            durability,
         }))
     }
 
@@ -101,40 +120,34 @@ impl IndexPlace {
     /// The transcript's stamp, if it is as it was left; `None`: somebody touched it, or nothing tells.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         match &self.0 {
-            At::File(beside) => {
-                let now = Stamp::of(&beside.file.metadata().ok()?);
-                beside.left.filter(|left| *left == now)
-            }
+            At::File(beside) => beside.stamp(),
             At::Memory(_) => None,
         }
     }
 
-    /// The same where it stays so when the machine loses power: a file may be as long and as old as it was
-    /// then, without what was written into it.
-    pub(super) fn lasting_stamp(&self) -> Option<Stamp> {
-        match &self.0 {
-            At::File(beside) => match beside.durability {
-                Durability::Data => self.stamp(),
-                Durability::None => None,
-            },
-            At::Memory(_) => None,
-        }
-    }
-
-    /// Puts this in the place of whatever stands behind the first bytes of the index. If that is not
-    /// done to its end, nothing stands there that means anything.
-    pub(super) fn write_behind(&self, length: u64, bytes: &[u8]) -> io::Result<()> {
+    /// Puts the transcript's stamp, in the form that is given, in the place of whatever stands behind the
+    /// first bytes of the index, and returns it. If that is not done to its end, nothing stands there that
+    /// means anything, as where there is no stamp.
+    pub(super) fn write_stamp(
+        &self,
+        behind: u64,
+        form: impl Fn(Stamp) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Option<Stamp>> {
         let At::File(beside) = &self.0 else {
-            return Err(io::ErrorKind::Unsupported.into());
+            return Ok(None);
         };
         let [path, _] = places(&beside.path);
         let index = open_plain(&path, OpenOptions::new().append(true)).map_err(io::Error::other)?;
         // A shorter one is another.
-        if index.metadata()?.len() < length {
+        if index.metadata()?.len() < behind {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        index.set_len(length)?;
-        (&index).write_all(bytes)
+        index.set_len(behind)?;
+        let stamp = beside.lasting_stamp(&index)?;
+        if let Some(stamp) = stamp {
+            (&index).write_all(&form(stamp)?)?;
+        }
+        Ok(stamp)
     }
 
     /// Removes the index, and what is left of writing one.
@@ -164,6 +177,30 @@ impl IndexPlace {
                 Ok(())
             }
         }
+    }
+}
+
+impl Beside {
+    fn stamp(&self) -> Option<Stamp> {
+        let now = Stamp::of(&self.file.metadata().ok()?);
+        self.left.filter(|left| *left == now)
+    }
+
+    /// The same once it can be relied on later: what was written stays when the machine loses power (the
+    /// file might be as long and as old then, and hold something else), and whatever changes from now on is
+    /// dated later, by the clock that dates the index.
+    fn lasting_stamp(&self, index: &File) -> io::Result<Option<Stamp>> {
+        self.file.sync_data()?;
+        for _ in 0..TICKS {
+            futimens(index, &NOW)?;
+            let now = Stamp::of(&index.metadata()?);
+            let stamp = self.stamp();
+            if stamp.is_none_or(|stamp| stamp.is_before(&now)) {
+                return Ok(stamp);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(None)
     }
 }
 

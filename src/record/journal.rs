@@ -123,12 +123,11 @@ impl Journal {
         &*self.storage
     }
 
-    /// All that was read and written, if it is known and ends with a line, and whether it is durable;
-    /// `None` also if something failed: what the storage holds is uncertain then.
-    pub(super) fn seen(&self) -> Option<(&Seen, bool)> {
+    /// All that was read and written, if it is known and ends with a line; `None` also if something
+    /// failed: what the storage holds is uncertain then.
+    pub(super) fn seen(&self) -> Option<&Seen> {
         let is_sound = !self.failed && !self.line_open;
-        let seen = self.seen.as_ref().filter(|_| is_sound)?;
-        Some((seen, !self.unsynced))
+        self.seen.as_ref().filter(|_| is_sound)
     }
 
     pub(super) fn syncs(&self) -> u64 {

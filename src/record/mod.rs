@@ -311,10 +311,13 @@ impl Recorder {
     }
 
     /// Keeps beside the transcript what spares whoever takes it up next reading all of it, if it is long
-    /// and an index is kept at all; returns whether it was made anew. It may be deleted at any time. The
-    /// transcript is not touched, so an error here is no failure of the run.
+    /// and an index is kept at all; returns whether it was made anew. It may be deleted at any time. Nothing
+    /// is recorded, so an error here is no failure of the run.
+    ///
+    /// It makes everything recorded so far durable, whatever a sync does else: only of such a file its
+    /// length and its times tell later what it holds.
     pub fn keep_index(&mut self) -> io::Result<bool> {
-        let Some(due) = self.index_due() else {
+        let Some(due) = self.index_due().map_err(io::Error::other)? else {
             return Ok(false);
         };
         let is_anew = due.is_anew();
@@ -324,11 +327,17 @@ impl Recorder {
 
     /// The same work to be done elsewhere: it takes its time where the transcript is very long. What
     /// comes of it is for [`index_kept`](Self::index_kept).
-    pub fn index_due(&self) -> Option<IndexDue> {
+    pub fn index_due(&mut self) -> Result<Option<IndexDue>, RecordError> {
         let is_sure = self.is_whole && self.view.transcript().lost().is_none();
-        let seen = self.journal.seen().filter(|_| is_sure)?;
-        let folded = (&self.view, &self.kept);
-        index::due(self.journal.storage(), folded, seen, self.index.as_ref())
+        let due = self.journal.seen().filter(|_| is_sure).and_then(|seen| {
+            let folded = (&self.view, &self.kept);
+            index::due(self.journal.storage(), folded, seen, self.index.as_ref())
+        });
+        if due.is_some() {
+            // Here an error of it is the recorder's last.
+            self.sync()?;
+        }
+        Ok(due)
     }
 
     /// Takes in that an index of this transcript lies there now.

@@ -1,6 +1,9 @@
 //! A transcript that is taken up by its index reads as one that is read whole, and an index that does
 //! not fit is made anew: laws 3, 9 and 10 with the index on, off, stale, torn and of another file.
 
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -10,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use undertext::agent::{Progress, Task};
 use undertext::id::EntryId;
 use undertext::model::{Reply, Scripted};
-use undertext::record::{Clock, MemoryStorage, OnDamage, Recorder};
+use undertext::record::{Clock, Durability, FileStorage, MemoryStorage, OnDamage, Recorder};
 use undertext::setup::Policy;
 use undertext::step;
 use undertext::transcript::{At, Entry, Event, Note, Purpose, Speaker, jsonl};
@@ -55,6 +58,41 @@ fn taken_up(entries: &[Arc<Entry>], index: Vec<u8>) -> (Recorder, u64) {
     let recorder = open(&storage).unwrap();
     let indexed = recorder.indexed();
     (recorder, indexed)
+}
+
+/// Takes up a transcript in a file; `None` if it is damaged.
+fn open_file(path: &Path) -> Option<Recorder> {
+    let storage = FileStorage::open(path, Durability::None).unwrap();
+    let storage = Box::new(storage.indexed_from(Some(0)));
+    Recorder::open(storage, Clock::fixed(LATER), OnDamage::Refuse).ok()
+}
+
+/// What becomes of a transcript in a file, or of the index beside it, once that is stamped.
+#[derive(Clone, Debug)]
+enum Fate {
+    /// Nothing.
+    Left,
+    /// What follows is written.
+    Grown,
+    /// A byte is changed where nothing is read again, and the length stays.
+    Changed,
+    /// So much is missing at the end of the index.
+    Torn(usize),
+    /// They are copied.
+    Copied,
+    /// Another file's stamp stands there.
+    Strange,
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        Just(Fate::Left),
+        Just(Fate::Grown),
+        Just(Fate::Changed),
+        (1..100_usize).prop_map(Fate::Torn),
+        Just(Fate::Copied),
+        Just(Fate::Strange),
+    ]
 }
 
 /// Everything that is asked of a view, as text.
@@ -202,5 +240,63 @@ proptest! {
         let (recorder, indexed) = taken_up(&entries, index);
         prop_assert_eq!(indexed > 0, begins);
         prop_assert_eq!(told(recorder.view()), told(&View::of(entries.iter().cloned())));
+    }
+
+    /// In a file, whose stamp fits, is stale, torn or of another file, and is renewed then: it reads as it
+    /// does without an index, each time that it is taken up.
+    #[test]
+    fn a_stamp_changes_nothing_of_what_is_read(
+        Written(entries) in lifelike(),
+        cut in any::<prop::sample::Index>(),
+        fate in fate(),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let stamped = |name: &str, covered: &[u8]| {
+            fs::write(place(name), covered).unwrap();
+            assert!(open_file(&place(name)).unwrap().keep_index().unwrap());
+            fs::read(place(name).with_extension("index")).unwrap()
+        };
+        let at = cut.index(entries.len()) + 1;
+        let (covered, rest) = (bytes(&entries[..at]), bytes(&entries[at..]));
+        let (mut path, index) = (place("run.jsonl"), place("run.index"));
+        let kept = stamped("run.jsonl", &covered);
+        match fate {
+            Fate::Left => {}
+            Fate::Grown => {
+                let mut file = File::options().append(true).open(&path).unwrap();
+                file.write_all(&rest).unwrap();
+            }
+            Fate::Changed => {
+                let is_request = |entry: &Arc<Entry>| matches!(entry.event, Event::Request(_));
+                let line = entries[..at].iter().position(is_request).unwrap_or_default();
+                let checksum = bytes(&entries[..=line]).len() - 5;
+                let mut changed = covered.clone();
+                changed[checksum] ^= 1;
+                fs::write(&path, changed).unwrap();
+            }
+            Fate::Torn(bytes) => fs::write(&index, &kept[..kept.len() - bytes]).unwrap(),
+            Fate::Copied => {
+                fs::copy(&path, place("copy.jsonl")).unwrap();
+                fs::copy(&index, place("copy.index")).unwrap();
+                path = place("copy.jsonl");
+            }
+            Fate::Strange => {
+                let other = stamped("other.jsonl", &covered);
+                fs::write(&index, other).unwrap();
+            }
+        }
+        fs::copy(&path, place("plain.jsonl")).unwrap();
+        for _ in 0..3 {
+            let plain = open_file(&place("plain.jsonl"));
+            let mut recorder = open_file(&path);
+            prop_assert_eq!(
+                recorder.as_ref().map(|recorder| told(recorder.view())),
+                plain.map(|recorder| told(recorder.view()))
+            );
+            if let Some(recorder) = &mut recorder {
+                recorder.keep_index().unwrap();
+            }
+        }
     }
 }

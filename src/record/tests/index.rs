@@ -1,12 +1,15 @@
 //! The index beside a transcript's file: when it is kept, when it is believed, what stays beside it.
 
 use std::fs;
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::io::BufRead;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::*;
 use crate::record::index::{LAYOUT, take_up};
+use crate::transcript::shelf::Shelf;
 
 /// What no request holds.
 const ASIDE: &str = "said aside";
@@ -58,6 +61,75 @@ fn storage(path: &Path) -> FileStorage {
 fn long(path: &Path, durability: Durability) -> Recorder {
     let storage = FileStorage::open(path, durability).unwrap();
     open(storage.indexed_from(Some(1 << 14)), OnDamage::Refuse).unwrap()
+}
+
+/// A transcript's file, and how often it was read from its start on.
+#[derive(Debug)]
+struct Counted {
+    file: FileStorage,
+    read: Arc<AtomicU64>,
+}
+
+impl Storage for Counted {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn read(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.file.read()
+    }
+
+    fn read_from(&self, offset: u64) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        self.file.read_from(offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn shelf(&self) -> Option<Box<dyn Shelf>> {
+        self.file.shelf()
+    }
+
+    fn indexed_from(&self) -> Option<u64> {
+        Storage::indexed_from(&self.file)
+    }
+
+    fn index_place(&self) -> Option<IndexPlace> {
+        self.file.index_place()
+    }
+
+    fn write_blob(&mut self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_blob(digest, bytes)
+    }
+
+    fn read_blob(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        self.file.read_blob(digest)
+    }
+
+    fn location(&self) -> String {
+        self.file.location()
+    }
+}
+
+/// Takes a run up and leaves it as it was, as one does who thinks better of it; returns how often all of
+/// the transcript was read, and what its index spared.
+fn visited(path: &Path, durability: Durability) -> (u64, u64) {
+    let read = Arc::new(AtomicU64::new(0));
+    let file = FileStorage::open(path, durability).unwrap();
+    let storage = Counted {
+        file: file.indexed_from(Some(1 << 14)),
+        read: Arc::clone(&read),
+    };
+    let mut recorder = open(storage, OnDamage::Refuse).unwrap();
+    let indexed = recorder.indexed();
+    recorder.keep_index().unwrap();
+    (read.load(Ordering::Relaxed), indexed)
 }
 
 /// Whether the index is believed without reading what it was made from.
@@ -233,27 +305,104 @@ fn what_is_added_to_a_transcript_leaves_its_index_believed() {
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
 }
 
-/// After a loss of power, a file may be as long and as old as it was, and yet hold zeros.
+/// Whatever lets an index fit by its digest alone, that is compared once.
 #[test]
-fn what_may_be_lost_with_the_power_is_hashed() {
+fn a_second_time_nothing_is_hashed() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, other] = ["own", "other"].map(|name| noted(&dir.path().join(name)));
+    let index = |path: &Path| path.with_extension("index");
+    let [own, others] = [&path, &other].map(|path| fs::read(index(path)).unwrap());
+    let covered = fs::metadata(&path).unwrap().len();
+    // Who finds the transcript touched leaves no stamp.
+    let (mut recorder, touched) = noting(&dir.path().join("touched"));
+    touch(&touched);
+    recorder.keep_index().unwrap();
+    let bare = fs::read(index(&touched)).unwrap();
+    let stamp = own.strip_prefix(&bare[..]).unwrap();
+    let others_stamp = others.strip_prefix(&bare[..]).unwrap();
+
+    let copy = dir.path().join("copy.jsonl");
+    fs::copy(&path, &copy).unwrap();
+    let as_left = |_: &Path| {};
+    let dated_back = |path: &Path| {
+        let file = fs::File::options().append(true).open(path).unwrap();
+        let changed = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(changed - Duration::from_secs(9)).unwrap();
+    };
+    let killed = |path: &Path| {
+        let mut recorder = long(path, Durability::Data);
+        recorder.record(user("one more")).unwrap();
+    };
+    for durability in [Durability::Data, Durability::None] {
+        let cases: [(&Path, &[u8], &dyn Fn(&Path)); 6] = [
+            (&path, b"", &as_left),
+            (&path, &stamp[..stamp.len() - 1], &as_left),
+            (&path, others_stamp, &as_left),
+            (&path, stamp, &dated_back),
+            (&path, stamp, &killed),
+            (&copy, stamp, &as_left),
+        ];
+        for (number, (path, stamp, change)) in cases.into_iter().enumerate() {
+            fs::write(index(path), [&bare, stamp].concat()).unwrap();
+            change(path);
+            assert_eq!(visited(path, durability), (1, covered), "{number}");
+            assert_eq!(visited(path, durability), (0, covered), "{number}");
+        }
+    }
+}
+
+/// After a loss of power, a file may be as long and as old as it was, and yet hold zeros. And what is
+/// changed as soon as it is stamped must have another time.
+#[test]
+fn what_is_stamped_stays_and_is_older_than_its_stamp() {
     let dir = tempfile::tempdir().unwrap();
     let path = noted(dir.path());
-    for (durability, syncs, lasts) in [
-        (Durability::Data, true, true),
-        (Durability::Data, false, false),
-        (Durability::None, true, false),
-    ] {
+    let changed = |path: &Path| {
+        let found = fs::metadata(path).unwrap();
+        (found.ctime(), found.ctime_nsec())
+    };
+    for durability in [Durability::Data, Durability::None] {
         for text in ["one more", &"long ".repeat(1 << 12)] {
             let mut recorder = long(&path, durability);
             recorder.record(user(text)).unwrap();
-            if syncs {
-                recorder.sync().unwrap();
-            }
+            assert_eq!(recorder.syncs(), 0);
             assert_eq!(recorder.keep_index().unwrap(), text.len() > 10);
+            assert_eq!(recorder.syncs(), 1);
             drop(recorder);
-            assert_eq!(fits(&path), lasts, "{durability:?}, {syncs}");
+            assert!(fits(&path), "{durability:?}");
+            assert!(changed(&path) < changed(&path.with_extension("index")));
         }
     }
+}
+
+#[test]
+fn of_what_cannot_be_made_durable_no_index_is_kept() {
+    let storage = MemoryStorage::default().indexed_from(0);
+    let mut recorder = create(storage.clone());
+    storage.fail(storage.operations() + 1, Failure::Refused);
+    recorder.keep_index().unwrap_err();
+    assert!(storage.index().is_none());
+    let next = recorder.record(user("one more")).unwrap_err();
+    assert!(matches!(next, RecordError::Poisoned { .. }), "{next}");
+}
+
+/// Nothing tells of bytes in memory that they were not changed: they are hashed each time.
+#[test]
+fn what_is_in_memory_has_no_stamp() {
+    let storage = MemoryStorage::default().indexed_from(100);
+    let mut recorder = create(storage.clone());
+    recorder.record(user("a message")).unwrap();
+    assert!(recorder.keep_index().unwrap());
+    assert!(!recorder.keep_index().unwrap());
+    let indexed = take_up(&storage).unwrap();
+    assert!(!indexed.index.fits(&storage.index_place().unwrap()));
+
+    let mut bytes = storage.bytes();
+    let end = bytes.len() - 2;
+    bytes[end] ^= 1;
+    let changed = MemoryStorage::with(bytes).indexed_from(100);
+    changed.set_index(storage.index());
+    assert!(take_up(&changed).is_none());
 }
 
 /// What was read and written is what counts, not what lies there when the run ends.
