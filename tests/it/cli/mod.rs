@@ -21,6 +21,7 @@ mod lock;
 mod rm;
 mod sample;
 mod edits;
+mod indexed;
 mod fork;
 mod rerun;
 mod export;
