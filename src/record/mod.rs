@@ -52,7 +52,7 @@ use crate::secret::Known;
 use crate::transcript::jsonl::{Damage, EncodeError, Reader};
 use crate::transcript::shelf::{Line, Lost};
 use crate::transcript::{At, Entry, Event, FORMAT, Note, Run, Transcript};
-use crate::view::{Hold, View};
+use crate::view::{Defers, Hold, View};
 
 /// What to do with a transcript that is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -422,7 +422,7 @@ fn read(storage: &dyn Storage, damage: OnDamage) -> io::Result<Read> {
         let rest = Passing::new(storage.read_from(covered)?, Some(&mut seen));
         let expected = view.transcript().next_id();
         let rest = Reader::behind(rest, covered, expected);
-        view.defer();
+        view.defer(Defers::All);
         let found = journal::scan_with(rest, taking(&mut view, &mut kept))?;
         view.catch_up();
         let is_there = view.transcript().lost().is_none();
@@ -440,7 +440,7 @@ fn read(storage: &dyn Storage, damage: OnDamage) -> io::Result<Read> {
     let mut kept = Kept::default();
     let mut seen = storage.indexed_from().map(|_| Seen::default());
     let bytes = Passing::new(storage.read()?, seen.as_mut());
-    view.defer();
+    view.defer(Defers::All);
     let found = journal::scan(bytes, taking(&mut view, &mut kept))?;
     view.catch_up();
     Ok(Read {

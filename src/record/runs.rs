@@ -14,7 +14,7 @@ use crate::record::shelf::Bytes;
 use crate::record::{Blobs, journal, lock};
 use crate::transcript::jsonl::{Damage, Item, LINE_WRITTEN, Reader};
 use crate::transcript::{At, Entry, Event, Run, Torn, Transcript};
-use crate::view::{Hold, View};
+use crate::view::{Defers, Hold, View};
 
 /// So many bytes of what was let go last are at hand while a transcript is folded: a request for a summary
 /// is made of entries that read in full until shortly before.
@@ -258,6 +258,7 @@ pub fn read_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded
 /// The same for who is done with most entries once they were looked at: the view lets go of what no
 /// request needs, so that a transcript may be longer than memory.
 ///
+/// What grows old is counted at the end: a look that asks what micro-compaction may put away finds nothing.
 /// What is asked for again is read again. Whoever has asked asks [`lost`](Transcript::lost) whether all of
 /// it was still there.
 pub fn fold_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded, FindError> {
@@ -266,7 +267,9 @@ pub fn fold_along(path: &Path, look: impl FnMut(&View, &Entry)) -> Result<Loaded
     let shelf = Bytes::new(move |offset, bytes: &mut [u8]| again.read_exact_at(bytes, offset));
     let mut view = View::on(shelf, Hold::default());
     view.keep_lately(LATELY);
+    view.defer(Defers::Aging);
     let mut loaded = along(path, file, view, look)?;
+    loaded.view.catch_up();
     loaded.view.keep_lately(0);
     Ok(loaded)
 }

@@ -14,9 +14,9 @@ use crate::overlay::layers::{Reads, Stubbed};
 use crate::overlay::{Form, Layer, Origin};
 use crate::setup::{Micro, SignedArguments};
 use crate::transcript::Event;
-use crate::view::View;
 use crate::view::item::Item;
 use crate::view::pieces::Part;
+use crate::view::{Defers, View};
 use crate::words;
 
 /// Standing results, newest last, and the old calls that a stub would make shorter.
@@ -93,7 +93,7 @@ impl Aging {
 impl View {
     /// Takes a new result that stands in the view into account.
     pub(super) fn age(&mut self, call: CallId) {
-        if !self.defers {
+        if self.defers == Defers::Nothing {
             self.aging.recent.push_back(call);
             self.ripen();
         }
@@ -115,10 +115,9 @@ impl View {
         self.count_old();
     }
 
-    /// Counts what is old, over all that stands. What is only passed by is asked of by nobody, and is
-    /// counted once at the end.
+    /// Counts what is old, over all that stands; where nobody asks before the end, once there.
     pub(super) fn count_old(&mut self) {
-        if self.defers {
+        if self.defers != Defers::Nothing {
             return;
         }
         let mut standing = Vec::new();

@@ -12,7 +12,7 @@ use crate::id::{CallId, EntryId};
 use crate::overlay::layers::Reads;
 use crate::transcript::shelf::{Line, Shelf};
 use crate::transcript::{Entry, Event, Transcript};
-use crate::view::View;
+use crate::view::{Defers, View};
 
 /// How many of the newest entries are held, whatever they are.
 const NEWEST: usize = 16;
@@ -81,7 +81,7 @@ impl View {
 
     /// Renders and counts what was put off, and from now on each entry's messages as it comes.
     pub(crate) fn catch_up(&mut self) {
-        self.defers = false;
+        self.defers = Defers::Nothing;
         self.count_old();
         self.settle(true);
     }

@@ -44,6 +44,7 @@ pub use open::{Failure, FileState, Working};
 pub use readings::{As, Change, Content, Reading, Source};
 pub use reads::Standing;
 pub use regret::Regret;
+pub(crate) use settled::Defers;
 pub(crate) use sizes::SHORT_TEXT;
 pub use sizes::Sizes;
 pub use sought::{Sought, Text};
@@ -88,8 +89,7 @@ pub struct View {
     regret: Regret,
     hold: Hold,
     stirred: Stirred,
-    /// Messages are not rendered, and what is old is not counted, before somebody asks.
-    defers: bool,
+    defers: Defers,
     work: Work,
     measured: Tally,
     looked: Tally,
@@ -183,7 +183,7 @@ impl View {
         }
         // How large the view was when a summary could not be had is remembered.
         let is_measured = matches!(entry.event, Event::Note(Note::SummaryFailed { .. }));
-        if !self.defers || is_measured {
+        if self.defers != Defers::All || is_measured {
             self.settle(!matches!(
                 entry.event,
                 Event::Overlay(_) | Event::Retract(_)

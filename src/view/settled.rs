@@ -4,11 +4,22 @@ use crate::view::View;
 use crate::view::pieces::Part;
 use crate::wire;
 
+/// What is put off until [`View::catch_up`], because nobody asks for it before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Defers {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Counting what grows old: no request needs it.
+    Aging,
+    /// That, and rendering messages: entries are only passed by.
+    All,
+}
+
 impl View {
-    /// Renders nothing for entries that are only passed by, and counts nothing that grows old, until
-    /// [`catch_up`](Self::catch_up): what their messages read as is asked of none of them.
-    pub(crate) fn defer(&mut self) {
-        self.defers = true;
+    /// Puts this off for the entries that follow.
+    pub(crate) fn defer(&mut self, defers: Defers) {
+        self.defers = defers;
     }
 
     /// Renders what will not change any more.

@@ -134,12 +134,14 @@ fn what_cannot_be_read_again_ends_the_run() {
 }
 
 /// What a request for a summary is made of read in full until shortly before: of a transcript that is
-/// folded, every request is built again without reading an entry twice.
+/// folded, every request is built again without reading an entry twice, and without counting what grows
+/// old.
 #[test]
 fn what_was_let_go_lately_is_not_read_again_while_a_transcript_is_folded() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/demo.jsonl");
     let mut rebuilt = 0;
     let folded = runs::fold_along(&path, |view, entry| {
+        assert!(view.aging().candidates().is_empty());
         if let Some(request) = replay::rebuilt(view, entry) {
             assert!(request.is_equal(), "{}", request.request);
             rebuilt += 1;
@@ -152,6 +154,9 @@ fn what_was_let_go_lately_is_not_read_again_while_a_transcript_is_folded() {
 
     // Where nothing that was let go is at hand, some of it is.
     let whole = runs::read(&path).unwrap().view;
+    // What grows old is not counted before.
+    assert!(!whole.aging().candidates().is_empty());
+    assert_eq!(folded.aging().candidates(), whole.aging().candidates());
     let entries: Vec<Arc<Entry>> = whole.transcript().entries().passing().collect();
     let mut view = holding(&entries);
     for entry in &entries {
