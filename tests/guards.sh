@@ -94,6 +94,36 @@ guard 'a blob is what its name says' src/record/blobs.rs \
 guard 'a blob is there before the entry' src/record/journal.rs \
     '|storage| storage.write_blob(digest, bytes),' \
     '|storage| { let _ = (storage, digest, bytes); Ok(()) },' --lib record::tests
+guard 'a fork has no blob that is not what its name says' src/record/blobs.rs \
+    'let (file, bytes) = match from.find(digest) {' \
+    'let (file, bytes) = match File::open(&theirs).map(|file| Some((file, Vec::new()))) {' \
+    --lib record::tests::forks
+
+# What is durable was synced.
+guard 'lines are synced' src/record/file.rs \
+    'self.file.sync_data()?;' '' --lib record::tests::synced
+guard 'the directories of a new transcript are synced' src/record/file.rs \
+    $'self.file.sync_data()?;\n                self.sync_directories()' \
+    $'self.file.sync_data()?;\n                Ok(())' --lib record::tests::synced
+guard 'the directories above a blob are synced with it' src/record/file.rs \
+    'Durability::Data => self.sync_directories(),' 'Durability::Data => Ok(()),' \
+    --lib record::tests::synced
+guard 'the name of a fork is synced' src/record/file.rs \
+    'sync_directory(parent(&self.path))?;' '' --lib record::tests::synced
+guard 'names are synced' src/record/directory.rs \
+    'File::open(directory)?.sync_all()' 'File::open(directory).map(drop)' --lib record::tests::synced
+guard 'a new blob is synced' src/record/blobs.rs \
+    $'file.sync_data()?;\n        }' $'}' --lib record::tests::synced
+guard 'the name of a new blob is synced' src/record/blobs.rs \
+    $'fs::rename(&part, &path)?;\n        if durability == Durability::Data {' \
+    $'fs::rename(&part, &path)?;\n        if false {' --lib record::tests::synced
+guard 'a new directory of blobs is synced' src/record/blobs.rs \
+    'sync_directory(parent(&self.directory))?;' '' --lib record::tests::synced
+guard 'a blob that somebody else wrote is synced' src/record/blobs.rs \
+    $'file.sync_data()?;\n            sync_directory' 'sync_directory' --lib record::tests::synced
+guard 'the name of a blob that somebody else wrote is synced' src/record/blobs.rs \
+    $'file.sync_data()?;\n            sync_directory(&self.directory)?;' 'file.sync_data()?;' \
+    --lib record::tests::synced
 
 # Reading.
 guard 'the checksum' src/transcript/jsonl.rs \

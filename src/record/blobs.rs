@@ -28,6 +28,8 @@ const MOST: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct Blobs {
     directory: PathBuf,
+    /// Those that this writer has made durable.
+    durable: BTreeSet<Digest>,
 }
 
 impl Blobs {
@@ -35,12 +37,18 @@ impl Blobs {
     pub fn beside(transcript: &Path) -> Self {
         Self {
             directory: transcript.with_extension("blobs"),
+            durable: BTreeSet::new(),
         }
     }
 
     /// The bytes with this digest. `None` if they were not kept; an error if those under the name
     /// have another digest.
     pub fn read(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.find(digest)?.map(|(_, bytes)| bytes))
+    }
+
+    /// The same with the open file.
+    fn find(&self, digest: Digest) -> io::Result<Option<(File, Vec<u8>)>> {
         let mut options = OpenOptions::new();
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         options.read(true).custom_flags(flags.cast_signed());
@@ -50,10 +58,10 @@ impl Blobs {
         };
         let mut bytes = Vec::new();
         if file.metadata()?.is_file() {
-            file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+            (&file).take(LARGEST + 1).read_to_end(&mut bytes)?;
         }
         if Digest::of(&bytes) == digest {
-            Ok(Some(bytes))
+            Ok(Some((file, bytes)))
         } else {
             Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -62,33 +70,41 @@ impl Blobs {
         }
     }
 
-    /// Keeps bytes under their digest; with [`Durability::Data`] they are durable afterwards.
+    /// Keeps bytes under their digest; with [`Durability::Data`] they are durable afterwards, whoever
+    /// wrote them.
     pub(super) fn write(
-        &self,
+        &mut self,
         digest: Digest,
         bytes: &[u8],
         durability: Durability,
     ) -> io::Result<()> {
-        let path = self.path(digest);
         // A loss of power may have left other bytes under the name, where nothing was synced.
-        if self.read(digest).is_ok_and(|found| found.is_some()) {
-            // Whoever wrote it may have ended before that.
-            if durability == Durability::Data {
-                sync_directory(&self.directory)?;
-            }
-            return Ok(());
+        if let Ok(Some((file, _))) = self.find(digest) {
+            return self.settle(digest, &file, durability);
         }
         self.make_directory(durability)?;
         // The transcript's lock makes this writer the only one, so the name is free to be reused.
+        let path = self.path(digest);
         let part = path.with_extension("part");
         let mut file = create(&part)?;
         file.write_all(bytes)?;
         if durability == Durability::Data {
-            file.sync_all()?;
+            file.sync_data()?;
         }
         fs::rename(&part, &path)?;
         if durability == Durability::Data {
             sync_directory(&self.directory)?;
+            self.durable.insert(digest);
+        }
+        Ok(())
+    }
+
+    /// Makes a blob durable that somebody else wrote: nobody knows whether they came to that.
+    fn settle(&mut self, digest: Digest, file: &File, durability: Durability) -> io::Result<()> {
+        if durability == Durability::Data && !self.durable.contains(&digest) {
+            file.sync_data()?;
+            sync_directory(&self.directory)?;
+            self.durable.insert(digest);
         }
         Ok(())
     }
@@ -96,7 +112,7 @@ impl Blobs {
     /// Has another run's blob under the same name here, as a link if that can be, else as a copy.
     /// `false` if it is not there any more, or is not what its name says.
     pub(super) fn adopt(
-        &self,
+        &mut self,
         from: &Self,
         digest: Digest,
         durability: Durability,
@@ -105,20 +121,20 @@ impl Blobs {
         if !fs::symlink_metadata(&theirs).is_ok_and(|found| found.is_file()) {
             return Ok(false);
         }
+        let (file, bytes) = match from.find(digest) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(false),
+            Err(error) => return Err(error),
+        };
         self.make_directory(durability)?;
         // A blob is never written into, so two runs can have one file.
         if fs::hard_link(&theirs, self.path(digest)).is_ok() {
-            if durability == Durability::Data {
-                sync_directory(&self.directory)?;
-            }
-            return Ok(true);
+            self.settle(digest, &file, durability)?;
+        } else {
+            self.write(digest, &bytes, durability)?;
         }
-        match from.read(digest) {
-            Ok(Some(bytes)) => self.write(digest, &bytes, durability).map(|()| true),
-            Ok(None) => Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(true)
     }
 
     /// Removes all of them, and says how many there were.
@@ -224,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_again_and_checked() {
         let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::beside(&dir.path().join("a.jsonl"));
+        let mut blobs = Blobs::beside(&dir.path().join("a.jsonl"));
         let digest = Digest::of(b"output");
         assert_eq!(blobs.read(digest).unwrap(), None);
         for durability in [Durability::Data, Durability::None] {
@@ -300,7 +316,7 @@ mod tests {
         let digest = Digest::of(b"output");
 
         std::os::unix::fs::symlink(&elsewhere, dir.path().join("a.blobs")).unwrap();
-        let blobs = Blobs::beside(&dir.path().join("a.jsonl"));
+        let mut blobs = Blobs::beside(&dir.path().join("a.jsonl"));
         assert!(blobs.write(digest, b"output", Durability::Data).is_err());
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 

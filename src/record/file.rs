@@ -145,7 +145,7 @@ impl FileStorage {
     }
 
     /// Has another run's blob here as well; `false` if it is not to be had.
-    pub(super) fn adopt(&self, from: &Blobs, digest: Digest) -> io::Result<bool> {
+    pub(super) fn adopt(&mut self, from: &Blobs, digest: Digest) -> io::Result<bool> {
         self.blobs.adopt(from, digest, self.durability)
     }
 

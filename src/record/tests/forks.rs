@@ -111,6 +111,22 @@ fn the_remains_of_a_torn_entry_are_not_taken_over() {
 }
 
 #[test]
+fn a_blob_that_is_not_what_its_name_says_is_lost_to_a_fork() {
+    let dir = tempfile::tempdir().unwrap();
+    let parent = parent(dir.path());
+    let blob = |text: &str| {
+        let name = Digest::of(text.as_bytes()).hex();
+        parent.with_extension("blobs").join(name)
+    };
+    fs::write(blob("one"), "changed").unwrap();
+    fs::remove_file(blob("two")).unwrap();
+    std::os::unix::fs::symlink(blob("one"), blob("two")).unwrap();
+    let made = fork(&parent, 4, dir.path()).unwrap();
+    assert_eq!((made.blobs, made.lost), (0, 2));
+    assert!(!made.storage.path().with_extension("blobs").exists());
+}
+
+#[test]
 fn what_cannot_be_forked_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let parent = parent(dir.path());

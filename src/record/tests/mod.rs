@@ -4,6 +4,8 @@ mod crashes;
 mod files;
 mod forks;
 mod index;
+#[cfg(target_os = "linux")]
+mod synced;
 
 use super::*;
 use crate::exchange::{Clipped, Facts, Status, ToolResult};
