@@ -305,6 +305,9 @@ fn what_is_added_to_a_transcript_leaves_its_index_believed() {
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
 }
 
+/// A transcript, the stamp beside it, and what becomes of the transcript then.
+type Left<'a> = (&'a Path, &'a [u8], &'a dyn Fn(&Path));
+
 /// Whatever lets an index fit by its digest alone, that is compared once.
 #[test]
 fn a_second_time_nothing_is_hashed() {
@@ -334,7 +337,7 @@ fn a_second_time_nothing_is_hashed() {
         recorder.record(user("one more")).unwrap();
     };
     for durability in [Durability::Data, Durability::None] {
-        let cases: [(&Path, &[u8], &dyn Fn(&Path)); 6] = [
+        let cases: [Left<'_>; 6] = [
             (&path, b"", &as_left),
             (&path, &stamp[..stamp.len() - 1], &as_left),
             (&path, others_stamp, &as_left),
