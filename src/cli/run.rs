@@ -69,16 +69,14 @@ async fn go(
     let run = taken_up.as_ref().map(Recorder::run);
     let run = run.unwrap_or_else(|| Clock::System.new_run());
     let before = taken_up.as_ref().and_then(|it| it.view().setup());
-    let (mut locked, mut unlocked) = (None, Vec::new());
     let beside = || {
-        locked = lock(args, &workspace, process, &mut unlocked)?;
         term.masks().prepare(&start.remarks.join("\n"));
         client(&start)
     };
     let by = (beside, process);
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
-    remarks.extend(unlocked);
     let root = told::wanted(&start.settings, false, &workspace, process).root;
+    let mut lock = lock(args, &workspace, process, &mut remarks)?;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
@@ -107,7 +105,7 @@ async fn go(
         ),
     };
     recorder.keep_out(start.known.clone());
-    if let Some(lock) = &mut locked {
+    if let Some(lock) = &mut lock {
         lock.name(recorder.run());
     }
     let outputs = outputs.behind(recorder.view());
@@ -144,7 +142,7 @@ async fn go(
         }
     };
     agent.close().await;
-    drop(locked);
+    drop(lock);
     let exit = tell(ended, &recorder, &again, &start, &mut report)?;
     written.map(|()| exit)
 }
