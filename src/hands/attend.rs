@@ -49,8 +49,17 @@ pub enum AttendError {
 pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
     let stage = Stage::of(stage).ok_or(AttendError::Stage)?;
     descriptors::close_inherited()?;
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let stage = if stage == Stage::Ahead {
+        let Some(told) = told(&mut socket)? else {
+            return Ok(());
+        };
+        told
+    } else {
+        stage
+    };
     match stage {
+        Stage::Ahead => Err(AttendError::Stage),
         Stage::Alone => warden::stand(socket, again(arguments, Stage::Kept)),
         // Its orders end with the brain; then it ends what it has begun, and its warden the rest.
         Stage::Kept => {
@@ -73,6 +82,15 @@ pub fn attend(stage: &str, arguments: &[&str]) -> Result<(), AttendError> {
             free(socket)
         }
     }
+}
+
+/// The stage of a process that was started ahead; `None` if none is needed.
+fn told(socket: &mut UnixStream) -> Result<Option<Stage>, AttendError> {
+    let Some(frame) = Frame::next_now(socket)? else {
+        return Ok(None);
+    };
+    let word: String = frame.message()?;
+    Stage::of(&word).map(Some).ok_or(AttendError::Stage)
 }
 
 /// This program once more, at another stage, with the same socket.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::hands::asked::{Approval, Asking};
 use crate::hands::charter::Charter;
 use crate::hands::frames::Frame;
-use crate::hands::launch::{ConfinedError, Launch};
+use crate::hands::launch::{Ahead, ConfinedError};
 use crate::hands::line::Line;
 use crate::hands::maker::Maker;
 use crate::hands::own::OwnDirectory;
@@ -36,9 +36,9 @@ impl Hands {
         workspace: Workspace,
         tools: Vec<External>,
         bounds: Bounds,
-        launch: Launch,
+        launch: impl Into<Ahead>,
     ) -> Result<(Self, Enforced), ConfinedError> {
-        Self::start(workspace, tools, bounds, (launch, None)).await
+        Self::start(workspace, tools, bounds, (launch.into(), None)).await
     }
 
     /// Hands that work in a process of their own, which nothing holds: tools may do whatever the user may.
@@ -48,12 +48,13 @@ impl Hands {
     pub async fn free(
         workspace: Workspace,
         tools: Vec<External>,
-        launch: Launch,
+        launch: impl Into<Ahead>,
     ) -> Result<Self, ConfinedError> {
+        let Ahead { launch, begun } = launch.into();
         let root = workspace.root().to_owned();
         let charter = Charter::new(&workspace, tools, Bounds::default());
         let maker = Maker::new(charter, launch, None);
-        let line = maker.start_free().await?;
+        let line = maker.start_free(begun).await?;
         Ok(Self::begun(root, maker, line, None))
     }
 
@@ -62,20 +63,22 @@ impl Hands {
         workspace: Workspace,
         tools: Vec<External>,
         bounds: Bounds,
-        launch: Launch,
+        launch: impl Into<Ahead>,
         approval: Approval,
     ) -> Result<(Self, Enforced), ConfinedError> {
+        let ahead = launch.into();
+        let launch = ahead.launch.clone();
         let (here, within) = (workspace.clone(), bounds.clone());
-        let asking = Asking::new(approval, here, within, launch.clone());
+        let asking = Asking::new(approval, here, within, launch);
         let asking = Some(Arc::new(asking));
-        Self::start(workspace, tools, bounds.asking(), (launch, asking)).await
+        Self::start(workspace, tools, bounds.asking(), (ahead, asking)).await
     }
 
     async fn start(
         workspace: Workspace,
         tools: Vec<External>,
         bounds: Bounds,
-        (launch, asking): (Launch, Option<Arc<Asking>>),
+        (Ahead { launch, begun }, asking): (Ahead, Option<Arc<Asking>>),
     ) -> Result<(Self, Enforced), ConfinedError> {
         if let Some(path) = bounds.led_away.first() {
             return Err(ConfinedError::LedAway { path: path.clone() });
@@ -90,7 +93,7 @@ impl Hands {
         let mut charter = Charter::new(&workspace, tools, bounds);
         charter.bounds.own = Some(own.path().to_owned());
         let maker = Maker::new(charter, launch, asking);
-        let (line, enforced) = maker.start().await?;
+        let (line, enforced) = maker.start(begun).await?;
         Ok((Self::begun(root, maker, line, Some(own)), enforced))
     }
 

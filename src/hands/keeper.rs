@@ -30,12 +30,16 @@ pub(super) struct Keeper {
     ended: Option<oneshot::Receiver<()>>,
 }
 
-impl Keeper {
-    pub(super) async fn start(
-        launch: &Launch,
-        stage: Stage,
-        socket: UnixStream,
-    ) -> Result<Self, ConfinedError> {
+/// A process that is being started.
+#[derive(Debug)]
+pub(super) struct Starting {
+    told: oneshot::Receiver<io::Result<Pid>>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Starting {
+    /// Starts a process, which has this socket, in a thread that stays with it.
+    pub(super) fn begin(launch: &Launch, stage: Stage, socket: UnixStream) -> io::Result<Self> {
         #[expect(
             clippy::disallowed_methods,
             reason = "the one process that is not a tool's, in which all of those run"
@@ -53,7 +57,7 @@ impl Keeper {
         let (end, ended) = oneshot::channel();
         // The process dies with the thread that started it, so no thread of a pool may do that.
         let kept = std::thread::Builder::new().name("hands".to_owned());
-        let kept = kept.spawn(move || {
+        kept.spawn(move || {
             let started = command.spawn();
             // What it was given is its own now.
             drop(command);
@@ -78,16 +82,22 @@ impl Keeper {
                 }
             }
             end.send(()).ok();
-        });
-        kept.map_err(ConfinedError::Start)?;
-        let leader = told.await.map_err(|_| ConfinedError::Stranger)?;
-        Ok(Self {
-            leader: leader.map_err(ConfinedError::Start)?,
-            is_warden: matches!(stage, Stage::Alone | Stage::Free),
-            ended: Some(ended),
-        })
+        })?;
+        Ok(Self { told, ended })
     }
 
+    /// Waits until it is started, as one of this stage.
+    pub(super) async fn keep(self, stage: Stage) -> Result<Keeper, ConfinedError> {
+        let leader = self.told.await.map_err(|_| ConfinedError::Stranger)?;
+        Ok(Keeper {
+            leader: leader.map_err(ConfinedError::Start)?,
+            is_warden: matches!(stage, Stage::Alone | Stage::Free),
+            ended: Some(self.ended),
+        })
+    }
+}
+
+impl Keeper {
     /// Ends the process, and waits until it is gone. One that ends by itself is given a moment.
     pub(super) async fn end(mut self) {
         if let Some(mut ended) = self.ended.take()

@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use crate::hands::Upstream;
+use crate::hands::keeper::Starting;
 
 /// How a confined process begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// As one that is told how once that is known.
+    Ahead,
     /// As the warden of one that Landlock alone holds.
     Alone,
     /// As the one that it starts.
@@ -27,7 +31,8 @@ pub(super) enum Stage {
 
 impl Stage {
     /// All of them.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
+        Self::Ahead,
         Self::Alone,
         Self::Kept,
         Self::ApartOnline,
@@ -40,6 +45,7 @@ impl Stage {
     /// The word that a process is started with.
     pub(super) fn word(self) -> &'static str {
         match self {
+            Self::Ahead => "ahead",
             Self::Alone => "alone",
             Self::Kept => "kept",
             Self::ApartOnline => "apart-online",
@@ -68,6 +74,52 @@ pub struct Launch {
     pub temporary: PathBuf,
     /// The proxies through which single hosts are reached, if the user's own network has any.
     pub upstream: Option<Upstream>,
+}
+
+impl Launch {
+    /// Starts the process now, to be told later what it is to do: who has work of their own to do until
+    /// they know spares the time that a program takes to begin. It ends by itself if this is dropped.
+    pub fn ahead(self) -> Ahead {
+        let begun = Begun::start(&self, Stage::Ahead).ok();
+        Ahead {
+            launch: self,
+            begun,
+        }
+    }
+}
+
+/// How a confined process is started, and the first one, if it is started already.
+#[derive(Debug)]
+pub struct Ahead {
+    pub(super) launch: Launch,
+    /// `None`: it is started when it is needed.
+    pub(super) begun: Option<Begun>,
+}
+
+impl From<Launch> for Ahead {
+    fn from(launch: Launch) -> Self {
+        Self {
+            launch,
+            begun: None,
+        }
+    }
+}
+
+/// A process that is being started, and the way to it.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) stream: UnixStream,
+    pub(super) starting: Starting,
+}
+
+impl Begun {
+    /// Starts one at this stage.
+    pub(super) fn start(launch: &Launch, stage: Stage) -> io::Result<Self> {
+        let (stream, theirs) = UnixStream::pair()?;
+        stream.set_nonblocking(true)?;
+        let starting = Starting::begin(launch, stage, theirs)?;
+        Ok(Self { stream, starting })
+    }
 }
 
 /// Confined hands cannot be had.

@@ -1,11 +1,11 @@
 //! Who makes confined processes: the first, and each in place of one that died.
 
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::io::Interest;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixStream};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::hands::asked::Asking;
@@ -13,7 +13,7 @@ use crate::hands::charter::{Charter, Opening};
 use crate::hands::deaths::Deaths;
 use crate::hands::frames::Frame;
 use crate::hands::keeper::Keeper;
-use crate::hands::launch::{ConfinedError, Launch, Stage};
+use crate::hands::launch::{Begun, ConfinedError, Launch, Stage};
 use crate::hands::left::Remains;
 use crate::hands::line::Line;
 use crate::hands::{Answer, Waiting, dispatch, passing, proxy};
@@ -50,23 +50,26 @@ impl Maker {
     }
 
     /// A process within its bounds, and what holds it to them: namespaces if they can be had, else Landlock
-    /// alone.
-    pub(super) async fn start(&self) -> Result<(Line, Enforced), ConfinedError> {
-        let line = self.start_somehow().await?;
+    /// alone. It may have begun ahead.
+    pub(super) async fn start(
+        &self,
+        begun: Option<Begun>,
+    ) -> Result<(Line, Enforced), ConfinedError> {
+        let line = self.start_somehow(begun).await?;
         let enforced = line.enforced.clone().ok_or(ConfinedError::Stranger)?;
         Ok((line, enforced))
     }
 
-    async fn start_somehow(&self) -> Result<Line, ConfinedError> {
+    async fn start_somehow(&self, begun: Option<Begun>) -> Result<Line, ConfinedError> {
         if !self.charter.bounds.tries_namespaces() {
-            return self.start_by(Mechanism::Landlock).await;
+            return self.start_by(Mechanism::Landlock, begun).await;
         }
-        let first = match self.start_by(Mechanism::Namespaces).await {
+        let first = match self.start_by(Mechanism::Namespaces, begun).await {
             Err(ConfinedError::Without(why)) => why,
             started => return started,
         };
         tracing::debug!(why = first, "no namespaces");
-        let second = self.start_by(Mechanism::Landlock).await;
+        let second = self.start_by(Mechanism::Landlock, None).await;
         second.map_err(|error| match error {
             ConfinedError::Without(why) => {
                 ConfinedError::Without(format!("{why}; namespaces: {first}"))
@@ -81,9 +84,9 @@ impl Maker {
     }
 
     /// A process that nothing holds. Nobody waits until it is ready.
-    pub(super) async fn start_free(&self) -> Result<Line, ConfinedError> {
-        let (stream, keeper, sent) = self.begin(Stage::Free, &self.charter).await?;
-        if !sent {
+    pub(super) async fn start_free(&self, begun: Option<Begun>) -> Result<Line, ConfinedError> {
+        let (stream, keeper, told) = self.begin(Stage::Free, &self.charter, begun).await?;
+        if !told {
             keeper.end().await;
             return Err(ConfinedError::Stranger);
         }
@@ -98,8 +101,8 @@ impl Maker {
             return None;
         }
         let started = match mechanism {
-            Some(mechanism) => self.start_by(mechanism).await,
-            None => self.start_free().await,
+            Some(mechanism) => self.start_by(mechanism, None).await,
+            None => self.start_free(None).await,
         };
         started
             .inspect_err(|why| self.deaths.has_no_other(why))
@@ -113,25 +116,41 @@ impl Maker {
         &self,
         stage: Stage,
         charter: &Charter,
-    ) -> Result<(tokio::net::UnixStream, Keeper, bool), ConfinedError> {
-        let charter = Frame::of(charter, Vec::new()).ok_or(ConfinedError::Stranger)?;
-        let (ours, theirs) = UnixStream::pair().map_err(ConfinedError::Start)?;
-        let mut stream = ours
-            .set_nonblocking(true)
-            .and_then(|()| tokio::net::UnixStream::from_std(ours))
-            .map_err(ConfinedError::Start)?;
-        let started = Keeper::start(&self.launch, stage, theirs);
-        let sent = tokio::time::timeout(OPENING, charter.send(&mut stream));
-        let (keeper, sent) = tokio::join!(started, sent);
-        Ok((stream, keeper?, matches!(sent, Ok(Ok(())))))
+        begun: Option<Begun>,
+    ) -> Result<(UnixStream, Keeper, bool), ConfinedError> {
+        let frame = |frame: Option<Frame>| frame.ok_or(ConfinedError::Stranger);
+        let charter = frame(Frame::of(charter, Vec::new()))?;
+        let mut told = vec![charter];
+        let begun = match begun {
+            Some(begun) => {
+                told.insert(0, frame(Frame::of(&stage.word(), Vec::new()))?);
+                begun
+            }
+            None => Begun::start(&self.launch, stage).map_err(ConfinedError::Start)?,
+        };
+        let Begun { stream, starting } = begun;
+        let mut stream = UnixStream::from_std(stream).map_err(ConfinedError::Start)?;
+        let telling = async {
+            for frame in &told {
+                frame.send(&mut stream).await?;
+            }
+            Ok::<_, io::Error>(())
+        };
+        let telling = tokio::time::timeout(OPENING, telling);
+        let (keeper, told) = tokio::join!(starting.keep(stage), telling);
+        Ok((stream, keeper?, matches!(told, Ok(Ok(())))))
     }
 
-    async fn start_by(&self, mechanism: Mechanism) -> Result<Line, ConfinedError> {
+    async fn start_by(
+        &self,
+        mechanism: Mechanism,
+        begun: Option<Begun>,
+    ) -> Result<Line, ConfinedError> {
         if mechanism == Mechanism::Landlock && !self.charter.bounds.hosts.is_empty() {
             return Err(ConfinedError::Hosts);
         }
         let charter = self.charter.after(self.before.get());
-        let (mut stream, keeper, _) = self.begin(self.stage(mechanism), &charter).await?;
+        let (mut stream, keeper, _) = self.begin(self.stage(mechanism), &charter, begun).await?;
         let opening = async {
             let frame = Frame::next(&mut stream).await.ok()??;
             let opening = frame.message::<Opening>().ok()?;

@@ -79,7 +79,7 @@ pub use self::attend::{AttendError, attend};
 #[cfg(target_os = "linux")]
 pub use self::descriptors::withhold_descriptors;
 #[cfg(target_os = "linux")]
-pub use self::launch::{ConfinedError, Launch};
+pub use self::launch::{Ahead, ConfinedError, Launch};
 pub use self::look::{Held, HeldFile, LARGEST_HELD, LookError};
 #[cfg(target_os = "linux")]
 pub use self::upstream::{Upstream, UpstreamError};

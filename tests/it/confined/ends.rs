@@ -24,7 +24,7 @@ use crate::scene;
 use super::{Area, By, bash, number, order};
 
 /// The processes that have this word among their arguments.
-fn those(word: &str) -> Vec<Pid> {
+pub(super) fn those(word: &str) -> Vec<Pid> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let found = processes.filter(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();

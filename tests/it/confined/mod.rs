@@ -4,6 +4,7 @@
 //! home directory with secrets. The same programs run without a sandbox, where they must succeed, and
 //! within it, by each mechanism, where they must not.
 
+mod ahead;
 mod allowed;
 mod asked;
 mod attempts;
