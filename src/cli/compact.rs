@@ -267,6 +267,7 @@ fn ask(
                 ours: site::ours(as_run, &start, process),
                 above: Vec::new(),
                 asked: None,
+                ahead: confined::later(process),
             };
             let sandbox = &start.settings.policy.sandbox;
             let (hands, _) = confined::hands(sandbox, site, process).await?;

@@ -73,7 +73,18 @@ pub(super) struct Site {
     pub(super) above: Vec<PathBuf>,
     /// Who is asked about what is out of bounds.
     pub(super) asked: Option<Asked>,
+    /// How their process is started, and the process itself if it is already.
+    pub(super) ahead: Ahead,
 }
+
+/// A process for tools, or how one is started.
+#[cfg(target_os = "linux")]
+pub(super) use undertext::hands::Ahead;
+
+/// Elsewhere there is no such process.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+pub(super) struct Ahead;
 
 /// A program that decides for the user.
 #[derive(Debug)]
@@ -138,7 +149,7 @@ pub(super) async fn hands(
     process: &Process,
 ) -> Result<(Hands, String), Failure> {
     let Some(reach) = sandbox.reach() else {
-        return Ok((free(site, process).await?, OFF.to_owned()));
+        return Ok((free(site).await?, OFF.to_owned()));
     };
     let (bounds, around) = bounds(sandbox, &site, process)?;
     check_written(&bounds, &site)?;
@@ -164,17 +175,17 @@ pub(super) async fn hands(
 /// Hands that nothing holds, in a process of their own: what tools have started ends with this one, however
 /// that ends.
 #[cfg(target_os = "linux")]
-async fn free(site: Site, process: &Process) -> Result<Hands, Failure> {
+async fn free(site: Site) -> Result<Hands, Failure> {
     // They are of the same user: unless that is root they may not read the key here.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(std::io::Error::from)?;
-    let hands = Hands::free(site.workspace, site.tools, launch(process)).await;
+    let hands = Hands::free(site.workspace, site.tools, site.ahead).await;
     hands.map_err(|error| Failure::new(Exit::Unfinished, error))
 }
 
 /// Elsewhere there is no such process: tools run in this one.
 #[cfg(not(target_os = "linux"))]
-async fn free(site: Site, _: &Process) -> Result<Hands, Failure> {
+async fn free(site: Site) -> Result<Hands, Failure> {
     Ok(Hands::in_process_with(site.workspace, site.tools))
 }
 
@@ -193,6 +204,7 @@ pub(super) async fn tried(
         ours: Vec::new(),
         above: Vec::new(),
         asked: None,
+        ahead: later(process),
     };
     let (bounds, around) = bounds(sandbox, &site, process)?;
     let (hands, enforced, bounds) = confined(bounds, &around, site, process).await?;
@@ -283,6 +295,7 @@ async fn confined(
         tools,
         above,
         asked,
+        ahead,
         ..
     } = site;
     let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
@@ -314,7 +327,6 @@ async fn confined(
         .filter(|path| path.is_dir())
         .fold(bounds, Bounds::reading)
         .seeing(above);
-    let launch = launch(process);
     let approval = asked.and_then(|asked| {
         let mut words = asked.command.into_iter();
         let program = PathBuf::from(words.next()?);
@@ -323,8 +335,8 @@ async fn confined(
     });
     let held = bounds.clone();
     let hands = match approval {
-        Some(by) => Hands::confined_asking(workspace, tools, bounds, launch, by).await,
-        None => Hands::confined(workspace, tools, bounds, launch).await,
+        Some(by) => Hands::confined_asking(workspace, tools, bounds, ahead, by).await,
+        None => Hands::confined(workspace, tools, bounds, ahead).await,
     };
     hands
         .map(|(hands, enforced)| (hands, enforced, held))
@@ -352,6 +364,30 @@ fn advice(error: &undertext::hands::ConfinedError) -> Option<&'static str> {
         // They say it themselves.
         ConfinedError::Hosts | ConfinedError::LedAway { .. } => None,
     }
+}
+
+/// The process for tools, started before it is known what it may do.
+#[cfg(target_os = "linux")]
+pub(super) fn ahead(process: &Process) -> Ahead {
+    launch(process).ahead()
+}
+
+/// The same, started when it is needed.
+#[cfg(target_os = "linux")]
+pub(super) fn later(process: &Process) -> Ahead {
+    launch(process).into()
+}
+
+/// Elsewhere there is no such process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn ahead(_: &Process) -> Ahead {
+    Ahead
+}
+
+/// Elsewhere there is no such process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn later(_: &Process) -> Ahead {
+    Ahead
 }
 
 /// How the process for tools is started.

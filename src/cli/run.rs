@@ -22,7 +22,7 @@ use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
-use crate::cli::confined::{self, Site};
+use crate::cli::confined::{self, Ahead, Site};
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
@@ -39,11 +39,13 @@ pub(super) const LEAVING: Duration = Duration::from_secs(1);
 
 /// Runs an agent until the model is done or something ends the run.
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    // Its program takes as long to begin as all that is to be known before it can be told what to do.
+    let ahead = confined::ahead(process);
     let start = Start::new(args, process, &mut io::stdin())?;
     term.hide(&start.known);
     args.logs.begin(process, term.masks())?;
     let runtime = process::one_thread()?;
-    let exit = runtime.block_on(go(args, start, process, term));
+    let exit = runtime.block_on(go(args, (start, ahead), process, term));
     runtime.shutdown_timeout(LEAVING);
     // Whatever did not end in time.
     hands::end_all();
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
 /// Puts the agent together, lets it work, and tells how it ended.
 async fn go(
     args: &RunArgs,
-    mut start: Start,
+    (mut start, ahead): (Start, Ahead),
     process: &Process,
     term: &mut Term,
 ) -> Result<Exit, Failure> {
@@ -73,7 +75,7 @@ async fn go(
         term.masks().prepare(&start.remarks.join("\n"));
         client(&start)
     };
-    let by = (beside, process);
+    let by = (ahead, beside, process);
     let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
     let root = told::wanted(&start.settings, false, &workspace, process).root;
     let mut lock = lock(args, &workspace, process, &mut remarks)?;
@@ -314,7 +316,7 @@ pub(super) async fn agent(
     start: &Start,
     (workspace, run): (&Path, RunId),
     before: Option<&Setup>,
-    (client, process): (impl FnOnce() -> Result<Client, Failure>, &Process),
+    (ahead, client, process): (Ahead, impl FnOnce() -> Result<Client, Failure>, &Process),
 ) -> Result<(Agent, Vec<String>), Failure> {
     let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
     let files = toolbox::own(&process.environment)?;
@@ -326,6 +328,7 @@ pub(super) async fn agent(
         ours: site::ours(args, start, process),
         above: wanted.above(workspace),
         asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
+        ahead,
     };
     let hands = async {
         let sandbox = &start.settings.policy.sandbox;

@@ -19,7 +19,7 @@ use crate::cli::batch::outcome::Outcome;
 use crate::cli::batch::spent::{Meter, Spent};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::start::Start;
-use crate::cli::{Process, offline, run};
+use crate::cli::{Process, confined, offline, run};
 
 /// What all runs of a batch share.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
         Some(recorder) => recorder.run(),
         None => Clock::System.new_run(),
     };
-    let by = (|| common.client(&start), process);
+    let by = (confined::later(process), || common.client(&start), process);
     let (agent, more) = run::agent(&args, &start, (&workspace, new), before, by).await?;
     remarks.extend(more);
     if common.spent.counts_money() && agent.setup().policy.prices.is_none() {

@@ -168,6 +168,7 @@ impl Stage {
                 ours: vec![process.here(&self.transcripts)],
                 above: Vec::new(),
                 asked: None,
+                ahead: confined::later(process),
             };
             if let Ok((hands, _)) = confined::hands(&policy.sandbox, site, process).await {
                 return hands;

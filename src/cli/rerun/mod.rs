@@ -233,6 +233,7 @@ impl Stage<'_> {
             ours: vec![self.process.here(&dir)],
             above: Vec::new(),
             asked: None,
+            ahead: confined::later(self.process),
         };
         let sandbox = &self.settings.policy.sandbox;
         let (hands, told) = confined::hands(sandbox, site, self.process).await?;
