@@ -19,6 +19,7 @@ use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, OnDamage, RecordError, Recorder};
 use undertext::setup::{Setup, Wire};
+use undertext::tools::Toolbox;
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
@@ -341,11 +342,11 @@ pub(super) async fn agent(
         tokio::task::yield_now().await;
         let client = client()?;
         let (setup, prices) = setup(start, before, run)?;
-        Ok::<_, Failure>((client, setup, prices))
+        Ok::<_, Failure>((client, setup, prices, Toolbox::builtin()))
     };
     // Both to their end: hands that are let go of while they begin would leave marks in the workspace.
     let (hands, beside) = future::join(hands, beside).await;
-    let (client, mut setup, prices) = beside?;
+    let (client, mut setup, prices, builtin) = beside?;
     let (hands, sandboxed, told) = hands?;
     setup.wire.instructions = told.text;
     // A run that is taken up keeps the form of its answer unless another one is named.
@@ -353,7 +354,7 @@ pub(super) async fn agent(
         let kept = before.and_then(|before| before.policy.output.as_ref());
         setup.policy.output = kept.cloned();
     }
-    let tools = Tools::of(&start.settings, files, told.skills);
+    let tools = Tools::of(&start.settings, (builtin, files), told.skills);
     let mut remarks = vec![sandboxed];
     remarks.extend(process.told_of_hidden(&workspace.to_string_lossy(), key_variable(start)));
     remarks.extend(tools.remarks(&start.settings));

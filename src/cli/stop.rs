@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// say on a pipe that nobody reads. What is said then are `last_words`, behind these masks.
 pub(crate) fn watch(last_words: &str, masks: &Masks) -> io::Result<UnboundedReceiver<Exit>> {
     let (tell, told) = mpsc::unbounded_channel();
-    let last_words = visible(&masks.text(last_words)).into_owned();
+    let (last_words, masks) = (last_words.to_owned(), masks.clone());
+    let last_words = move || visible(&masks.text(&last_words)).into_owned();
     let (begun, begins) = std::sync::mpsc::sync_channel(1);
     let watching = move || match Signals::begin() {
         Ok((runtime, signals)) => {
@@ -73,7 +74,7 @@ impl Signals {
 
     /// Tells of each until the process ends, also while nobody listens any more: what is done last may
     /// hang as well.
-    async fn watch(mut self, tell: UnboundedSender<Exit>, last_words: String) {
+    async fn watch(mut self, tell: UnboundedSender<Exit>, last_words: impl FnOnce() -> String) {
         let mut times = 0;
         loop {
             let exit = tokio::select! {
@@ -85,6 +86,7 @@ impl Signals {
             times += 1;
             if times > 1 {
                 tokio::time::sleep(PATIENCE).await;
+                let last_words = last_words();
                 // Standard error may be such a pipe as well.
                 let said = tokio::task::spawn_blocking(move || {
                     writeln!(io::stderr(), "{last_words}").ok();

@@ -51,12 +51,17 @@ impl Tools {
         environment: &Environment,
         skills: Vec<Skill>,
     ) -> Result<Self, Failure> {
-        Ok(Self::of(settings, own(environment)?, skills))
+        let files = own(environment)?;
+        Ok(Self::of(settings, (Toolbox::builtin(), files), skills))
     }
 
-    /// The same with the person's own in these files.
-    pub(crate) fn of(settings: &Settings, files: Vec<ToolFile>, skills: Vec<Skill>) -> Self {
-        let toolbox = Toolbox::builtin().with_skills(skills);
+    /// The same of the built-in ones and of the person's own in these files.
+    pub(crate) fn of(
+        settings: &Settings,
+        (builtin, files): (Toolbox, Vec<ToolFile>),
+        skills: Vec<Skill>,
+    ) -> Self {
+        let toolbox = builtin.with_skills(skills);
         let toolbox = files
             .iter()
             .fold(toolbox, |toolbox, file| toolbox.with_external(&file.tool));
