@@ -77,9 +77,9 @@ guard 'nobody who lives is waited for' src/record/lock.rs \
 guard 'the file is for nobody else' src/record/file.rs \
     'file.set_permissions(fs::Permissions::from_mode(0o600))?;' \
     'file.set_permissions(fs::Permissions::from_mode(0o644))?;' --lib record::tests::files
-guard 'the directory is for nobody else' src/record/file.rs \
-    'fs::set_permissions(dir, fs::Permissions::from_mode(0o700))' \
-    'fs::set_permissions(dir, fs::Permissions::from_mode(0o755))' --lib record::tests::files
+guard 'the directory is for nobody else' src/record/directory.rs \
+    'fs::set_permissions(directory, Permissions::from_mode(0o700))' \
+    'fs::set_permissions(directory, Permissions::from_mode(0o755))' --lib record::tests::files
 guard 'only a plain file is opened' src/record/file.rs \
     'plain(&opened(fs::symlink_metadata(path))?)?;' '' --lib record::tests::files
 guard 'a new run takes no other file' src/record/file.rs \
@@ -112,6 +112,9 @@ guard 'the name of a fork is synced' src/record/file.rs \
     'sync_directory(parent(&self.path))?;' '' --lib record::tests::synced
 guard 'names are synced' src/record/directory.rs \
     'File::open(directory)?.sync_all()' 'File::open(directory).map(drop)' --lib record::tests::synced
+guard 'a directory beside the transcripts is synced' src/record/directory.rs \
+    '.try_for_each(|changed| sync_directory(changed))' '.try_for_each(|_| Ok(()))' \
+    --lib record::tests::synced
 guard 'a new blob is synced' src/record/blobs.rs \
     $'file.sync_data()?;\n        }' $'}' --lib record::tests::synced
 guard 'the name of a new blob is synced' src/record/blobs.rs \

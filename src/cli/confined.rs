@@ -415,14 +415,11 @@ fn upstream(
 /// Makes a directory of ours that is not there yet, if tools could: then it can be kept from them.
 #[cfg(target_os = "linux")]
 fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-
     let path = outputs::real(path);
     if path.exists() || !bounds.writes(&path) {
         return Ok(());
     }
-    let mut directory = std::fs::DirBuilder::new();
-    directory.recursive(true).mode(0o700).create(path)
+    undertext::record::make_directory(&path)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -5,17 +5,17 @@
 //! within another one is in its way as well. It ends with the process. Nothing is written into
 //! the workspace.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use undertext::config;
 use undertext::id::{Digest, RunId};
-use undertext::record::past_the_dead;
+use undertext::record::{make_directory, past_the_dead};
 
 use crate::cli::Process;
 use crate::cli::exit::Failure;
@@ -42,10 +42,7 @@ impl BatchLock {
             return Ok(Self { _file: None });
         };
         let directory = state.join("locks");
-        let made = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory);
+        let made = make_directory(&directory);
         let which = [file, name.unwrap_or_default()].join("\0");
         let path = directory.join(format!("{}.batch", Digest::of(which.as_bytes()).hex()));
         match made.and_then(|()| locked(&path, Hold::Alone)) {
@@ -131,10 +128,7 @@ impl WorkspaceLock {
         directory: &Path,
         sharing: Sharing,
     ) -> Result<Self, LockError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)?;
+        make_directory(directory)?;
         let mut shared = Vec::new();
         for above in workspace.ancestors().skip(1) {
             let path = file_of(above, directory);

@@ -3,11 +3,10 @@
 //! Paths are not trusted: only a plain file is opened, and nothing is written once the path no
 //! longer leads to the file that is open, or someone else changed its length.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
-    PermissionsExt as _,
+    FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use rustix::fs::OFlags;
 
 use crate::id::{Digest, RunId};
 use crate::record::blobs::Blobs;
-use crate::record::directory::{parent, sync_directory};
+use crate::record::directory::{create_directory, parent, sync_directory};
 use crate::record::index_place::{IndexPlace, Stamp};
 use crate::record::lock::{self, LockError};
 use crate::record::shelf::Bytes;
@@ -150,13 +149,12 @@ impl FileStorage {
     }
 
     fn create_at(dir: &Path, name: &str, durability: Durability) -> Result<Self, FileError> {
-        let unsynced = missing(dir);
-        if unsynced.len() > 1 {
-            create_directory(dir).map_err(|source| FileError::Create {
-                path: dir.to_owned(),
-                source,
-            })?;
-        }
+        let created = create_directory(dir);
+        let mut unsynced = created.map_err(|source| FileError::Create {
+            path: dir.to_owned(),
+            source,
+        })?;
+        unsynced.push(dir.to_owned());
         let path = dir.join(name);
         let file = OpenOptions::new()
             .read(true)
@@ -402,23 +400,6 @@ pub(super) fn leads_to(path: &Path, open: &Metadata) -> bool {
         .is_ok_and(|found| (found.dev(), found.ino()) == (open.dev(), open.ino()))
 }
 
-/// The directories that change when something is created in `dir`: itself, and above each missing
-/// one its parent.
-fn missing(dir: &Path) -> Vec<PathBuf> {
-    let mut changed = vec![dir.to_owned()];
-    let mut at = dir;
-    while !at.exists() && parent(at) != at {
-        at = parent(at);
-        changed.push(at.to_owned());
-    }
-    changed
-}
-
-fn create_directory(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -465,17 +446,5 @@ mod tests {
             );
             assert_eq!((disk.calls, disk.bytes), (2, left.as_bytes().to_vec()));
         }
-    }
-
-    #[test]
-    fn every_directory_that_changes_is_known() {
-        let dir = tempfile::tempdir().unwrap();
-        let new = dir.path().join("a/b");
-        assert_eq!(
-            missing(&new),
-            [new.clone(), dir.path().join("a"), dir.path().to_owned()]
-        );
-        assert_eq!(missing(dir.path()), [dir.path()]);
-        assert_eq!(parent(Path::new("transcripts")), Path::new("."));
     }
 }

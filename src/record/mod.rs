@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 pub use blobs::Blobs;
 pub use clock::{Clock, Fixed, Stopwatch};
+pub use directory::make_directory;
 pub use file::{FileError, FileStorage};
 pub use follow::{Follow, FollowError};
 pub use index_place::IndexPlace;

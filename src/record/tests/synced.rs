@@ -83,6 +83,16 @@ fn lines_are_synced_and_the_directories_of_a_transcript_once() {
     assert!(!succeeds_without(Sync::Names, || storage.sync()));
 }
 
+/// What holds a lock may be made before there is a transcript, and with it what is above both.
+#[test]
+fn a_directory_beside_the_transcripts_is_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = |name: &str| make_directory(&dir.path().join(name));
+    assert!(!succeeds_without(Sync::Names, || make("state/locks")));
+    make("state/others").unwrap();
+    assert!(succeeds_without(Sync::Names, || make("state/others")));
+}
+
 #[test]
 fn a_new_name_is_synced() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,6 +9,8 @@ mod lost;
 mod opened;
 #[cfg(feature = "cli")]
 mod killed;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+mod synced;
 
 /// How much is tried: as much as this variable says, which `tests/crash/run.sh` sets.
 #[expect(
