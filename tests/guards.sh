@@ -221,6 +221,8 @@ guard 'notes of a project are its own' src/instructions/agents.rs \
     --lib instructions
 guard 'a warden ends what hands leave' src/hands/warden.rs \
     'family::end_strays();' '' --test it confined::multiplied
+guard 'what becomes another program is looked at again' src/tools/descent.rs \
+    'Given::NotYet => return None,' 'Given::NotYet => return Some(Vec::new()),' --lib tools::descent
 guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
 guard 'a disk is not filled' src/hands/limits.rs \

@@ -21,6 +21,9 @@ const SIMPLY: usize = 2;
 /// How long it may take to be gone before it is looked for again.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
+/// How often an environment is read that is said to be there.
+const TRIES: usize = 8;
+
 /// A process as the system lists it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
@@ -98,11 +101,67 @@ impl Listed {
 
 /// What a file of `/proc` says. Such a file says nothing of its length, and is read at once where it
 /// fits: read as others are, it takes three times as many system calls.
-pub(super) fn told(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+fn told(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(4096);
     let file = File::open(path)?;
     file.take(u64::MAX).read_to_end(&mut text)?;
     Ok(text)
+}
+
+/// The environment that a process was given; empty also if it has ended, is the kernel's or is not to
+/// be looked at. `None` while it becomes another program, which has not been given one yet.
+pub(super) fn environment(process: Pid) -> Option<Vec<u8>> {
+    let at = |file: &str| format!("/proc/{}/{file}", process.as_raw_nonzero());
+    for _ in 0..TRIES {
+        let Ok(environment) = told(at("environ")) else {
+            return Some(Vec::new());
+        };
+        if !environment.is_empty() {
+            return Some(environment);
+        }
+        match Given::of(&told(at("stat")).unwrap_or_default()) {
+            Given::Nothing => return Some(Vec::new()),
+            Given::NotYet => return None,
+            // By now, unless that memory is not there any more.
+            Given::Something => {}
+        }
+    }
+    Some(Vec::new())
+}
+
+/// Whether a process was given an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    Nothing,
+    /// It has let go of the memory of its last program, and the next one's holds no environment yet.
+    NotYet,
+    Something,
+}
+
+impl Given {
+    /// As its `stat` says.
+    fn of(stat: &[u8]) -> Self {
+        let stat = String::from_utf8_lossy(stat);
+        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+        let mut number = |skipped| {
+            fields
+                .nth(skipped)
+                .and_then(|field| field.trim().parse().ok())
+        };
+        // Its memory is the twenty-third field, where its environment begins and ends are the fiftieth
+        // and the one behind it.
+        let memory: u64 = number(20).unwrap_or(0);
+        let begins: u64 = number(26).unwrap_or(0);
+        let ends: u64 = number(0).unwrap_or(0);
+        // What has ended or is the kernel's has no memory.
+        if memory > 0 && ends == 0 {
+            Self::NotYet
+        } else if begins < ends {
+            Self::Something
+        } else {
+            Self::Nothing
+        }
+    }
 }
 
 /// All processes.
@@ -175,4 +234,67 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
         found = living_below(leader);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `stat` of a process with so much memory whose environment lies here.
+    fn stat(memory: u64, begins: u64, ends: u64) -> String {
+        let fields = |from: u32, to: u32| {
+            let fields = (from..=to).map(|field| field.to_string());
+            fields.collect::<Vec<_>>().join(" ")
+        };
+        format!(
+            "7 (a) b) R {} {memory} {} {begins} {ends} 0\n",
+            fields(4, 22),
+            fields(24, 49)
+        )
+    }
+
+    #[test]
+    fn what_is_becoming_a_program_is_not_without_an_environment() {
+        for (memory, begins, ends, given) in [
+            (0, 0, 0, Given::Nothing),
+            (4096, 0, 0, Given::NotYet),
+            (4096, 9000, 9000, Given::Nothing),
+            (4096, 9000, 9100, Given::Something),
+        ] {
+            assert_eq!(Given::of(stat(memory, begins, ends).as_bytes()), given);
+        }
+        assert_eq!(Given::of(b""), Given::Nothing);
+        let own = told("/proc/self/stat").unwrap();
+        assert_eq!(Given::of(&own), Given::Something);
+    }
+
+    /// A program that becomes itself again and again is looked at until it was seen in between.
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it stands for what a tool left behind"
+    )]
+    fn a_mark_is_never_missing_from_what_becomes_another_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("again");
+        std::fs::write(&script, "exec /bin/sh \"$0\"\n").unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .arg(&script)
+            .env("MARK", "7")
+            .spawn()
+            .unwrap();
+        let process = Pid::from_child(&child);
+        let mut between = 0;
+        while between < 3 {
+            match environment(process) {
+                None => between += 1,
+                Some(environment) => {
+                    let mut set = environment.split(|byte| *byte == 0);
+                    assert!(set.any(|set| set == b"MARK=7"), "{environment:?}");
+                }
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

@@ -273,7 +273,7 @@ fn end_marked(variable: &str) {
     tracing::warn!(variable, "processes of a call could not be ended");
 }
 
-/// Looks for marked processes once; whether there were any.
+/// Looks for marked processes once; whether there were any, or may have been.
 #[cfg(target_os = "linux")]
 fn signal_marked(variable: &[u8]) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
@@ -292,11 +292,13 @@ fn signal_marked(variable: &[u8]) -> bool {
         let Ok(process) = rustix::process::pidfd_open(pid, flags) else {
             continue;
         };
-        let environment = descent::told(entry.path().join("environ")).unwrap_or_default();
-        if environment
-            .split(|byte| *byte == 0)
-            .any(|set| set.starts_with(variable))
-        {
+        let Some(environment) = descent::environment(pid) else {
+            // What it becomes is looked at again.
+            found = true;
+            continue;
+        };
+        let mut set = environment.split(|byte| *byte == 0);
+        if set.any(|set| set.starts_with(variable)) {
             found = true;
             rustix::process::pidfd_send_signal(&process, Signal::KILL).ok();
         }
