@@ -13,7 +13,7 @@ use undertext::sandbox::{Bounds, Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
 
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, outputs, start};
+use crate::cli::{Process, advice, outputs, start};
 
 /// A sandbox cannot be enforced.
 #[derive(Debug)]
@@ -53,9 +53,6 @@ impl From<Unheld> for Failure {
 
 /// What is left where nothing else helps.
 const WITHOUT: &str = "--sandbox off runs tools with your own rights";
-
-/// What helps where a directory for what does not last cannot be made.
-const ELSEWHERE: &str = "name a directory that you may write with TMPDIR";
 
 /// What is said where there is no sandbox.
 pub(super) const OFF: &str = "sandbox: off, tools run with your own rights";
@@ -113,7 +110,8 @@ impl Asked {
         let mut command = settings.asked.clone();
         let Some(program) = command.first_mut().filter(|program| !program.is_empty()) else {
             return Err(Failure::usage(
-                "sandbox.ask is on-request, but sandbox.ask_command names no program to ask",
+                "sandbox.ask is on-request, but sandbox.ask_command names no program to ask; \
+                 name one there",
             ));
         };
         if let (Some(rest), Some(home)) = (
@@ -180,7 +178,14 @@ async fn free(site: Site) -> Result<Hands, Failure> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(std::io::Error::from)?;
     let hands = Hands::free(site.workspace, site.tools, site.ahead).await;
-    hands.map_err(|error| Failure::new(Exit::Unfinished, error))
+    hands.map_err(|error| {
+        let advice = of_confined(&error).filter(|advice| *advice != WITHOUT);
+        let failure = Failure::new(Exit::Unfinished, error);
+        match advice {
+            Some(advice) => failure.advised(advice),
+            None => failure,
+        }
+    })
 }
 
 /// Elsewhere there is no such process: tools run in this one.
@@ -194,7 +199,8 @@ pub(super) async fn tried(
     sandbox: &Sandbox,
     process: &Process,
 ) -> Result<(Enforced, Bounds), Unheld> {
-    let failed = |error: &dyn std::error::Error| Unheld::new(error.to_string(), Some(ELSEWHERE));
+    let failed =
+        |error: &dyn std::error::Error| Unheld::new(error.to_string(), Some(advice::TEMPORARY));
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
@@ -341,21 +347,21 @@ async fn confined(
     hands
         .map(|(hands, enforced)| (hands, enforced, held))
         .map_err(|error| {
-            let advice = advice(&error);
+            let advice = of_confined(&error);
             Unheld::new(format!("{:#}", anyhow::Error::new(error)), advice)
         })
 }
 
 /// What the user can do about it: to run without a sandbox comes last, and only where it is what helps.
 #[cfg(target_os = "linux")]
-fn advice(error: &undertext::hands::ConfinedError) -> Option<&'static str> {
+fn of_confined(error: &undertext::hands::ConfinedError) -> Option<&'static str> {
     use undertext::hands::ConfinedError;
 
     match error {
         ConfinedError::Start(_) => {
             Some("see whether `ulimit -u` and `ulimit -n` leave room for one process more")
         }
-        ConfinedError::Directory { .. } => Some(ELSEWHERE),
+        ConfinedError::Directory { .. } => Some(advice::TEMPORARY),
         ConfinedError::Refused(_) => Some(
             "mend what is named there; if that cannot be, --sandbox off runs tools with your own \
              rights",

@@ -4,11 +4,11 @@ use std::io;
 use std::process::ExitCode;
 
 use undertext::config::ConfigError;
-use undertext::id::RunId;
 use undertext::record::runs::FindError;
 use undertext::record::{FileError, RecordError};
 use undertext::transcript::Reason;
 
+use crate::cli::advice::{self, Advice};
 use crate::cli::start;
 
 /// How the program ends.
@@ -69,6 +69,8 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// What is said about it.
     pub(crate) error: anyhow::Error,
+    /// What can be done, where the command knows it better than the kind of the error.
+    advice: Option<Advice>,
 }
 
 impl Failure {
@@ -77,6 +79,15 @@ impl Failure {
         Self {
             exit,
             error: error.into(),
+            advice: None,
+        }
+    }
+
+    /// The same, about which this can be done.
+    pub(crate) fn advised(self, advice: impl Into<Advice>) -> Self {
+        Self {
+            advice: Some(advice.into()),
+            ..self
         }
     }
 
@@ -94,9 +105,18 @@ impl Failure {
         })
     }
 
-    /// The error and its causes in one line.
-    pub(crate) fn line(&self) -> String {
+    /// The error and its causes: what was refused, and why.
+    pub(crate) fn why(&self) -> String {
         format!("{:#}", self.error)
+    }
+
+    /// The same in one line with what can be done about it.
+    pub(crate) fn line(&self) -> String {
+        let why = self.why();
+        match self.advice.clone().or_else(|| advice::of(&self.error)) {
+            Some(advice) => format!("{why}; {advice}"),
+            None => why,
+        }
     }
 }
 
@@ -120,12 +140,6 @@ impl From<ConfigError> for Failure {
 
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
-        if let FindError::Ambiguous { text, candidates } = &error {
-            return Self::usage(ambiguous(text, candidates));
-        }
-        if let FindError::NotFound { .. } | FindError::NoRunId { .. } = &error {
-            return Self::usage(format!("{error}; `undertext list` shows all runs"));
-        }
         let exit = match &error {
             FindError::NoRunId { .. }
             | FindError::NotFound { .. }
@@ -145,16 +159,6 @@ impl From<FindError> for Failure {
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        if let FileError::Lock { path, source } = &error {
-            return Self::new(
-                Exit::Transcript,
-                anyhow::Error::msg(format!(
-                    "cannot lock {}: {source}; its file system has no locks that keep others from \
-                     writing; name a directory on another one with --transcripts",
-                    path.display()
-                )),
-            );
-        }
         Self::new(Exit::Transcript, error)
     }
 }
@@ -175,44 +179,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The runs that a text may mean, the newest first, and how many more there are.
-fn ambiguous(text: &str, candidates: &[RunId]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<String> = candidates
-        .iter()
-        .take(SHOWN)
-        .map(|run| run.short())
-        .collect();
-    let shown = shown.join(", ");
-    match candidates.len().saturating_sub(SHOWN) {
-        0 => format!("`{text}` may be any of {shown}"),
-        more => format!("`{text}` may be any of {shown} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use undertext::config::MeaningError;
 
     use super::*;
-
-    #[test]
-    fn an_ambiguous_name_shows_a_few_runs() {
-        let run = |n: u32| -> RunId {
-            let id = format!("019a0000-0000-7000-8000-0000aaaa000{n}");
-            id.parse().unwrap()
-        };
-        let say = |n: u32| {
-            let candidates = (1..=n).map(run).collect();
-            let text = "019a".to_owned();
-            Failure::from(FindError::Ambiguous { text, candidates }).line()
-        };
-        assert_eq!(say(2), "`019a` may be any of aaaa0001, aaaa0002");
-        assert_eq!(
-            say(7),
-            "`019a` may be any of aaaa0001, aaaa0002, aaaa0003, aaaa0004, aaaa0005 and 2 more"
-        );
-    }
 
     #[test]
     fn a_file_system_without_locks_is_told_with_what_to_do() {

@@ -74,7 +74,10 @@ pub(crate) fn export(
         return Ok(source.exit());
     };
     if outputs::real(source.path()) == out {
-        let text = format!("{} is the transcript itself", out.display());
+        let text = format!(
+            "{} is the transcript itself; name another file",
+            out.display()
+        );
         return Err(Failure::usage(text));
     }
     // An export may be made anew.

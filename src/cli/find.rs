@@ -182,7 +182,9 @@ fn no_run(path: &Path) -> io::Result<String> {
     }
     let json = serde_json::from_slice::<Value>(&line);
     let what = match &json {
-        _ if line.trim_ascii().is_empty() => return Ok("it is empty".to_owned()),
+        _ if line.trim_ascii().is_empty() => {
+            return Ok("it is empty; `undertext list` shows all runs".to_owned());
+        }
         Ok(Value::Object(_)) => "an object, but no entry of a transcript",
         Ok(Value::Array(_)) => "a JSON list, no entry of a transcript",
         Ok(_) => "a JSON value, no entry of a transcript",
@@ -247,7 +249,7 @@ fn not_found(error: FindError, process: &Process) -> Failure {
         let what = if text == "-" { "standard input" } else { text };
         return Failure::usage(format!(
             "no run is read from {what}: it is read more than once, from a plain file whose name ends \
-             in .jsonl"
+             in .jsonl; write it into one"
         ));
     }
     error.into()

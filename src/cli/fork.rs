@@ -16,6 +16,7 @@ use undertext::transcript::Parent;
 use undertext::transcript::turn::Round;
 use undertext::view::View;
 
+use crate::cli::advice::{self, Advice};
 use crate::cli::compacted::{self, How};
 use crate::cli::edits::{Next, record};
 use crate::cli::exit::{Exit, Failure};
@@ -132,7 +133,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         parent,
         blobs,
         lost,
-    } = forked.map_err(failed)?;
+    } = forked.map_err(|error| failed(error, view))?;
     let mut made = Made {
         run,
         transcript: storage.path().display().to_string(),
@@ -179,7 +180,8 @@ fn without(before: &View, entry: EntryId, each: &[Which]) -> Result<Option<Retra
         error @ (RetractError::Nothing { .. }
         | RetractError::Another { .. }
         | RetractError::Already { .. }) => {
-            Failure::usage(format!("in the fork, which ends at e{entry}, {error}"))
+            let text = format!("in the fork, which ends at e{entry}, {error}");
+            Failure::usage(text).advised("leave out --without")
         }
     })?;
     Ok(Some(retraction))
@@ -272,22 +274,22 @@ fn closed(view: &View, last: EntryId, at: Option<&Place>) -> Result<EntryId, Fai
                 };
                 format!("no round {when}; the first one is at e{}", span.to)
             }
-            None => "there is nothing to fork: no round of the run is closed yet".to_owned(),
+            None => "there is nothing to fork: no round of the run is closed yet; it goes on with \
+                     `undertext run --resume`"
+                .to_owned(),
         })
     })
 }
 
-fn failed(error: ForkError) -> Failure {
-    match error {
-        ForkError::File(error) => error.into(),
-        error @ (ForkError::Read { .. }
-        | ForkError::NoRun { .. }
-        | ForkError::Newer { .. }
-        | ForkError::Damaged { .. }
-        | ForkError::Short { .. }
-        | ForkError::Encode(_)
-        | ForkError::Write { .. }) => Failure::new(Exit::Transcript, error),
-    }
+fn failed(error: ForkError, view: &View) -> Failure {
+    let ForkError::Damaged { sound, .. } = &error else {
+        return Failure::new(Exit::Transcript, error);
+    };
+    let closed = sound.and_then(|sound| view.rounds().closed_at(sound));
+    let advice = closed.map_or(Advice::from(advice::PRINT), |closed| {
+        format!("`--at e{closed}` takes the rounds before that").into()
+    });
+    Failure::new(Exit::Transcript, error).advised(advice)
 }
 
 impl Made {

@@ -164,7 +164,10 @@ pub(crate) fn import(
             Ok(found) if found.paths.is_empty() => {
                 failed = Some(Exit::Usage);
                 shelf.is_unknown = true;
-                let text = format!("no recording of a known agent in {}", path.display());
+                let text = format!(
+                    "no recording of a known agent in {}; name one, and its format with --format",
+                    path.display()
+                );
                 term.say(&[(Look::Bad, "undertext: "), (Look::Plain, &text)])?;
                 continue;
             }

@@ -3,6 +3,7 @@
 //! The commands themselves stand one in a file. Everything they read of the process arrives in
 //! [`Process`]; everything they show goes through [`term::Term`].
 
+pub(crate) mod advice;
 pub(crate) mod exit;
 pub(crate) mod visible;
 pub(crate) mod term;

@@ -180,7 +180,7 @@ pub(super) fn place(path: Option<&Path>, process: &Process) -> Result<Option<Pat
     let Some(path) = path else { return Ok(None) };
     let wrong = |what: &str| Failure::usage(format!("{} {what}", path.display()));
     if path.as_os_str().is_empty() {
-        return Err(Failure::usage("a file to write has no name"));
+        return Err(Failure::usage("a file to write has no name; give it one"));
     }
     let whole = process.here(path);
     if whole.is_dir() {
@@ -188,7 +188,10 @@ pub(super) fn place(path: Option<&Path>, process: &Process) -> Result<Option<Pat
     }
     let parent = whole.parent().unwrap_or(&whole);
     if let Err(error) = parent.canonicalize() {
-        return Err(wrong(&format!("cannot be written: {error}")));
+        let error =
+            anyhow::Error::new(error).context(format!("{} cannot be written", path.display()));
+        let failure = Failure::new(Exit::Usage, error);
+        return Err(failure.advised("make its directory first, or name another place"));
     }
     Ok(Some(real(&whole)))
 }
@@ -201,7 +204,7 @@ pub(super) fn spare(path: &Path, but: Option<RunId>) -> Result<(), Failure> {
     if but.is_some_and(|run| first.contains(&run.to_string())) {
         return Ok(());
     }
-    let text = "holds a run, which nothing else may replace";
+    let text = "holds a run, which nothing else may replace; name another file";
     Err(Failure::usage(format!("{} {text}", path.display())))
 }
 

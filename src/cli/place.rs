@@ -44,7 +44,9 @@ impl Place {
                 return self.nothing(view);
             }
             let typed = &self.typed;
-            Failure::usage(format!("{typed} points at no request: none came after it"))
+            Failure::usage(format!(
+                "{typed} points at no request: none came after it; name an earlier place"
+            ))
         })
     }
 

@@ -21,7 +21,7 @@ use crate::cli::find::{self, Found};
 use crate::cli::requests::Settings;
 use crate::cli::term::{Look, Term};
 use crate::cli::unread::{self, Unread};
-use crate::cli::{Process, ReplayArgs, amount, brief, named, requests, sent, wrap};
+use crate::cli::{Process, ReplayArgs, advice, amount, brief, named, requests, sent, wrap};
 
 /// Replays a run.
 pub(crate) fn replay(
@@ -46,7 +46,8 @@ pub(crate) fn replay(
     let view = &found.loaded.view;
     if args.verify && found.loaded.newer().is_some() {
         let text = "this version cannot verify a run of a newer format";
-        return Err(Failure::new(Exit::Transcript, anyhow::Error::msg(text)));
+        let failure = Failure::new(Exit::Transcript, anyhow::Error::msg(text));
+        return Err(failure.advised(advice::NEWER));
     }
     if let Some(at) = &args.at {
         let request = at.request(view, Clock::System.now())?;
@@ -179,7 +180,7 @@ fn finish(
     if let Some(lost) = loaded.view.transcript().lost() {
         let text = format!("{} changed while it was read", found.path.display());
         let error = anyhow::Error::new(lost.clone()).context(text);
-        return Err(Failure::new(Exit::Transcript, error));
+        return Err(Failure::new(Exit::Transcript, error).advised("try again"));
     }
     let damaged = !loaded.damage.is_empty();
     let verdict = match &first {

@@ -13,6 +13,7 @@ use undertext::secret::Masks;
 use undertext::view::{As, Change, Source, View};
 use undertext::wire::{Body, RENDERER};
 
+use crate::cli::advice;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::place::Place;
 use crate::cli::replay::Told;
@@ -114,22 +115,25 @@ fn row(number: &str, entry: &str, bytes: &str) -> String {
     format!("{number:>5}  {entry:<6} {bytes:>9}  ")
 }
 
-/// A request of this run, as it stood.
-fn moment(view: &View, request: EntryId) -> Result<Moment, Failure> {
+/// A request of this run, as it stood, that can be built here.
+pub(crate) fn moment(view: &View, request: EntryId) -> Result<Moment, Failure> {
     let moment = Moment::of(view.transcript(), request).ok_or_else(|| incomplete(request))?;
     let renderer = moment.request.renderer;
     if renderer == RENDERER {
         return Ok(moment);
     }
     let text = format!(
-        "request e{request} was made by renderer {renderer}, which this version does not know"
+        "request e{request} cannot be rebuilt: renderer {renderer} made it, which this version does \
+         not know"
     );
-    Err(Failure::new(Exit::Unfinished, anyhow::Error::msg(text)))
+    let failure = Failure::new(Exit::Unfinished, anyhow::Error::msg(text));
+    Err(failure.advised(advice::RENDERER))
 }
 
-fn incomplete(request: EntryId) -> Failure {
+/// A request cannot be rebuilt from what is left.
+pub(crate) fn incomplete(request: EntryId) -> Failure {
     let text = format!("request e{request} cannot be rebuilt: entries before it are missing");
-    Failure::new(Exit::Unfinished, anyhow::Error::msg(text))
+    Failure::new(Exit::Unfinished, anyhow::Error::msg(text)).advised(advice::PRINT)
 }
 
 /// Whether a request is built as it was sent; says so if it is not.

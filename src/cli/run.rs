@@ -205,17 +205,17 @@ pub(super) fn opened(
     };
     let recorder = Recorder::open(Box::new(storage), Clock::System, on_damage);
     recorder.map_err(|error| {
-        if matches!(error, RecordError::Damaged { .. }) {
-            let begins = runs::read(path).is_ok_and(|loaded| loaded.run().is_some());
-            let advice = if begins {
-                "--accept-damage goes on with what is left"
-            } else {
-                "without its first entry it cannot be taken up; print shows what is left"
-            };
-            let text = format!("{error}; {advice}");
-            return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
+        let is_damaged = matches!(error, RecordError::Damaged { .. });
+        let failure = Failure::from(error);
+        if !is_damaged {
+            return failure;
         }
-        error.into()
+        let begins = runs::read(path).is_ok_and(|loaded| loaded.run().is_some());
+        failure.advised(if begins {
+            "`undertext run --resume RUN --accept-damage` goes on with what is left"
+        } else {
+            "without its first entry it cannot be taken up; `undertext print` shows what is left"
+        })
     })
 }
 

@@ -249,15 +249,27 @@ mod tests {
                 "crates.io:0",
                 "`crates.io:0` names no port; a port is a number from 1 to 65535",
             ),
-            (":443", "`:443` is no name of a host"),
+            (
+                ":443",
+                "`:443` is no name of a host, such as example.org or *.example.org:443",
+            ),
             (
                 "https://crates.io/",
                 "`https://crates.io/` is an address; name its host alone",
             ),
             ("a,none", "`none` is said alone, not beside hosts"),
-            ("a,,b", "`` is no name of a host"),
-            ("*", "`*` is no name of a host"),
-            ("what now", "`what now` is no name of a host"),
+            (
+                "a,,b",
+                "`` is no name of a host, such as example.org or *.example.org:443",
+            ),
+            (
+                "*",
+                "`*` is no name of a host, such as example.org or *.example.org:443",
+            ),
+            (
+                "what now",
+                "`what now` is no name of a host, such as example.org or *.example.org:443",
+            ),
         ] {
             assert_eq!(read(text), expected, "{text}");
         }

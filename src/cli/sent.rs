@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use undertext::explain::Moment;
 use undertext::id::EntryId;
 use undertext::view::View;
-use undertext::wire::{Body, RENDERER};
+use undertext::wire::Body;
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::requests;
 
 /// One message: what it is, what it says, and its exact bytes.
 pub(crate) struct Sent {
@@ -22,18 +22,10 @@ pub(crate) struct Sent {
 
 /// The body of a request of this run, and what there is to say against it.
 pub(crate) fn body(view: &View, request: EntryId) -> Result<(Body, Option<String>), Failure> {
-    let cannot = |why: String| {
-        let text = format!("request e{request} cannot be rebuilt{why}");
-        Failure::new(Exit::Unfinished, anyhow::Error::msg(text))
-    };
-    let moment = Moment::of(view.transcript(), request).ok_or_else(|| cannot(String::new()))?;
+    let moment = requests::moment(view, request)?;
     let recorded = &moment.request;
-    if recorded.renderer != RENDERER {
-        return Err(cannot(format!(": renderer {} made it", recorded.renderer)));
-    }
-    let Some(body) = moment.view.body(&recorded.purpose) else {
-        return Err(cannot(": entries before it are missing".to_owned()));
-    };
+    let body = moment.view.body(&recorded.purpose);
+    let body = body.ok_or_else(|| requests::incomplete(request))?;
     let but = (body.digest() != recorded.body)
         .then(|| format!("request e{request} is not, byte for byte, what was sent"));
     Ok((body, but))

@@ -82,7 +82,8 @@ pub(crate) fn serve(
         tokio::select! {
             Some(exit) = signals.recv() => Ok(exit),
             () = server.ended() => {
-                let text = "the page is served no longer: this machine does not let it listen";
+                let text = "the page is served no longer: this machine does not let it listen; \
+                            begin it anew";
                 Err(Failure::new(Exit::Unfinished, anyhow::Error::msg(text)))
             }
         }

@@ -10,7 +10,7 @@ use undertext::config::{self, ConfigError, Endpoint, EndpointError, Environment,
 use undertext::secret::Known;
 use undertext::transcript::Attachment;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::task::{self, Given};
 use crate::cli::{Process, RunArgs, answer_form, compact, offline};
 
@@ -198,7 +198,9 @@ fn passed(
             )));
         }
         if !environment.contains_key(name) {
-            return Err(Failure::usage(format!("--env {name}: it is not set")));
+            return Err(Failure::usage(format!(
+                "--env {name}: it is not set; export it, or leave that out"
+            )));
         }
     }
     Ok(names.iter().map(OsString::from).collect())
@@ -237,11 +239,13 @@ pub(super) fn workspace(named: Option<&Path>, process: &Process) -> Result<PathB
             ));
         }
     };
-    let real = path
-        .canonicalize()
-        .map_err(|error| wrong(&path, &format!("cannot be used: {error}")))?;
+    let real = path.canonicalize().map_err(|error| {
+        let text = format!("workspace {} cannot be used", path.display());
+        let failure = Failure::new(Exit::Usage, anyhow::Error::new(error).context(text));
+        failure.advised("make that directory first, or name another")
+    })?;
     if !real.is_dir() {
-        return Err(wrong(&path, "is not a directory"));
+        return Err(wrong(&path, "is not a directory; name one"));
     }
     if real.parent().is_none() {
         return Err(wrong(
@@ -364,11 +368,11 @@ mod tests {
         place.check(&line(&[" \n"]), "the task is empty; say what is to be done");
         place.check(
             &line(&["-C", "missing", "task"]),
-            "workspace /home/project/missing cannot be used: No such file or directory (os error 2)",
+            "workspace /home/project/missing cannot be used: No such file or directory (os error 2); make that directory first, or name another",
         );
         place.check(
             &line(&["-C", "../file", "task"]),
-            "workspace /home/project/../file is not a directory",
+            "workspace /home/project/../file is not a directory; name one",
         );
         place.check(
             &line(&["-C", "/", "task"]),
@@ -395,7 +399,7 @@ mod tests {
         );
         place.check(
             &line(&["--env", "SECRET", "task"]),
-            "--env SECRET: it is not set",
+            "--env SECRET: it is not set; export it, or leave that out",
         );
         place.check(
             &line(&["--env", "A=b", "task"]),

@@ -185,7 +185,7 @@ fn subjects(view: &View, place: &Place) -> Result<Vec<Subject>, Failure> {
     let entries: Vec<EntryId> = read.map(|entry| entry.id).collect();
     if entries.is_empty() {
         return Err(Failure::usage(format!(
-            "nothing that a model reads stands in {span}"
+            "nothing that a model reads stands in {span}; name other entries"
         )));
     }
     Ok(entries.into_iter().map(Subject::Entry).collect())

@@ -119,7 +119,7 @@ pub enum HostError {
     #[error("`{0}` names no port; a port is a number from 1 to 65535")]
     Port(String),
     /// Nothing that could be a host.
-    #[error("`{0}` is no name of a host")]
+    #[error("`{0}` is no name of a host, such as example.org or *.example.org:443")]
     Name(String),
 }
 

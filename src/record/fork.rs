@@ -56,6 +56,8 @@ pub enum ForkError {
         entry: EntryId,
         /// The first place.
         damage: Damage,
+        /// The last entry before that place, if there is one.
+        sound: Option<EntryId>,
     },
     /// The parent has no such entry.
     #[error("{} has no entry e{entry}", path.display())]
@@ -153,6 +155,7 @@ impl Fork {
     fn scan(&self, file: &File) -> Result<Taken, ForkError> {
         let path = || self.parent.clone();
         let mut run = None;
+        let mut sound = None;
         let mut lines: Vec<(u64, u64)> = Vec::new();
         let mut kept = Kept::default();
         for item in Reader::new(BufReader::with_capacity(64 << 10, file)) {
@@ -171,11 +174,13 @@ impl Fork {
                         path: path(),
                         entry: self.entry,
                         damage,
+                        sound,
                     });
                 }
                 Item::Torn(_) => break,
             };
             let id = entry.id;
+            sound = Some(id);
             if id == EntryId::FIRST {
                 run = Some(self.begun(Arc::clone(&entry))?);
             } else {

@@ -80,9 +80,15 @@ pub enum FindError {
     },
 }
 
+/// A few of these runs, and how many more there are.
 fn short(runs: &[RunId]) -> String {
-    let runs: Vec<_> = runs.iter().map(|run| run.short()).collect();
-    runs.join(", ")
+    const SHOWN: usize = 5;
+    let shown: Vec<_> = runs.iter().take(SHOWN).map(|run| run.short()).collect();
+    let shown = shown.join(", ");
+    match runs.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// The transcript of a run.

@@ -126,7 +126,9 @@ pub(crate) fn config(
 /// Writes the user's own file, if there is none.
 fn init(process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let path = config::own_file(&process.environment).ok_or_else(|| {
-        Failure::usage("neither XDG_CONFIG_HOME nor HOME says where your config.yaml belongs")
+        Failure::usage(
+            "neither XDG_CONFIG_HOME nor HOME says where your config.yaml belongs; set one of them",
+        )
     })?;
     let shown = path.display();
     create(&path).map_err(|error| {

@@ -36,7 +36,7 @@ use undertext::view::{Sizes, Source, View};
 
 use crate::cli::brief::cut;
 use crate::cli::demo::report::Report;
-pub(crate) use crate::cli::demo::site::{DIRECTORY, Site, Where};
+pub(crate) use crate::cli::demo::site::{DIRECTORY, Site, SiteError, Where};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::story::{Story, wrapped};
 use crate::cli::term::{Look, Term};
@@ -64,7 +64,8 @@ pub(crate) fn run(
     let settings = config::load(&settings)?;
     let heard = |set: &&String| !set.starts_with("compaction.") && !set.starts_with("limits.");
     if let Some(set) = args.set.iter().find(heard) {
-        let text = format!("a demo has its own settings but for compaction and limits: {set}");
+        let text =
+            format!("a demo has its own settings but for compaction and limits; leave out {set}");
         return Err(Failure::usage(text));
     }
     let policy = play::policy(&args.set)?;

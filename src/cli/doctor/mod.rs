@@ -110,7 +110,7 @@ fn settings(sources: &Sources, findings: &mut Findings<'_>) -> Result<Option<Set
             Ok(Some(settings))
         }
         Err(failure) => {
-            findings.fail("settings", failure.exit, failure.line())?;
+            findings.fail("settings", failure.exit, failure.why())?;
             findings.change("mend that setting; `undertext config check` says when it is right");
             Ok(None)
         }
@@ -155,7 +155,7 @@ async fn online(
             } else {
                 "OPENAI_API_KEY".to_owned()
             };
-            findings.fail("key", Exit::Usage, start::no_key(error).line())?;
+            findings.fail("key", Exit::Usage, start::no_key(error).why())?;
             findings.change(format!("set the variable: export {variable}=…"));
             findings.change(
                 "or name a server that needs none: \

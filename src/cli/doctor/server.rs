@@ -30,7 +30,7 @@ pub(super) fn client(
         Ok(client) => Ok(Some(client)),
         Err(error) => {
             let failure = Failure::new(Exit::Usage, error);
-            findings.fail("server", Exit::Usage, failure.line())?;
+            findings.fail("server", Exit::Usage, failure.why())?;
             findings.change("mend what is named there");
             Ok(None)
         }

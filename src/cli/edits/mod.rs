@@ -21,11 +21,11 @@ use undertext::compaction::edits;
 use undertext::config::{self, Sections};
 use undertext::id::EntryId;
 use undertext::overlay::Size;
-use undertext::record::{Clock, OnDamage, RecordError, Recorder};
+use undertext::record::{Clock, OnDamage, Recorder};
 use undertext::transcript::{Event, Note};
 use undertext::view::View;
 
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount, brief, find};
 
@@ -41,15 +41,7 @@ fn open(
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(run, &dir, process)?;
     let storage = settings.transcripts.open(&path)?;
-    let recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse);
-    let mut recorder = recorder.map_err(|error| {
-        if matches!(error, RecordError::Damaged { .. }) {
-            let advice = "`undertext fork --at` makes a sound run of what lies before it";
-            let text = format!("{error}; {advice}");
-            return Failure::new(Exit::Transcript, anyhow::Error::msg(text));
-        }
-        error.into()
-    })?;
+    let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     // What opening it found and closed.
     if let Some(last) = recorder.view().transcript().last()

@@ -79,7 +79,7 @@ fn policy(named: &Path, path: &Path, term: &mut Term) -> Result<Compaction, Fail
     let named = named.display();
     if !sets {
         return Err(Failure::usage(format!(
-            "{named} sets nothing in a `compaction:` section"
+            "{named} sets nothing in a `compaction:` section; a policy is what stands there"
         )));
     }
     others.sort();

@@ -90,7 +90,9 @@ pub(super) fn read(
         term.say(&[(Look::Faint, text)])?;
     }
     if sources.is_empty() {
-        return Err(Failure::usage("there is no run with a request in it"));
+        return Err(Failure::usage(
+            "there is no run with a request in it; name one, or a directory that holds some",
+        ));
     }
     Ok(sources)
 }

@@ -31,7 +31,9 @@ use crate::cli::rerun::site::Fresh;
 pub(crate) use crate::cli::rerun::told::Rerun;
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, ReplayArgs, find, process, run, start, stop, told as instructed};
+use crate::cli::{
+    Process, ReplayArgs, advice, find, process, run, start, stop, told as instructed,
+};
 
 /// `replay --run`
 #[derive(Debug, Args)]
@@ -66,7 +68,8 @@ pub(crate) fn rerun(
     let loaded = &found.loaded;
     let wrong = |text: &str| Failure::new(Exit::Transcript, anyhow::Error::msg(text.to_owned()));
     if loaded.newer().is_some() {
-        return Err(wrong("this version cannot play a run of a newer format"));
+        let failure = wrong("this version cannot play a run of a newer format");
+        return Err(failure.advised(advice::NEWER));
     }
     if !loaded.damage.is_empty() {
         return Err(wrong(
@@ -75,7 +78,8 @@ pub(crate) fn rerun(
         ));
     }
     let Some(first) = loaded.run() else {
-        return Err(wrong("a run without its first entry cannot be played"));
+        let failure = wrong("a run without its first entry cannot be played");
+        return Err(failure.advised(advice::PRINT));
     };
     if first.imported.is_some() && args.again.workspace.is_none() {
         return Err(Failure::usage(
@@ -87,7 +91,7 @@ pub(crate) fn rerun(
     let recording = Recording::of(loaded.view.transcript());
     if recording.parts().is_empty() {
         return Err(Failure::usage(
-            "there is nothing to run again: the run has no task",
+            "there is nothing to run again: the run has no task; name one that has",
         ));
     }
     let stage = Stage {

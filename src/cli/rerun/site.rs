@@ -14,7 +14,7 @@ use undertext::transcript::Run;
 
 use crate::cli::demo::{self, Site, Where};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, start};
+use crate::cli::{Process, advice, start};
 
 /// A fresh workspace, and what it was made from.
 pub(super) struct Fresh {
@@ -78,7 +78,9 @@ impl Fresh {
         let directory = tempfile::Builder::new()
             .prefix("undertext-replay-")
             .tempdir()
-            .map_err(|error| unfinished(error, "cannot make a workspace"))?;
+            .map_err(|error| {
+                unfinished(error, "cannot make a workspace").advised(advice::TEMPORARY)
+            })?;
         // Named as the recorded one, for whoever prints no more than that.
         let name = Path::new(&run.workspace).file_name();
         let target = directory

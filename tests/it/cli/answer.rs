@@ -171,8 +171,8 @@ fn a_file_that_is_no_schema_is_refused() {
     undertext: --output-schema list.json cannot be used: a JSON Schema is an object
     undertext: --output-schema odd.json cannot be used: /properties/a/type: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword
     undertext: --output-schema away.json cannot be used: the schema: Resource 'https://example.org/s.json' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP
-    undertext: --output-schema missing.json cannot be used: No such file or directory (os error 2)
-    undertext: --output-schema . cannot be used: Is a directory (os error 21)
+    undertext: --output-schema missing.json cannot be used: No such file or directory (os error 2); check the path
+    undertext: --output-schema . cannot be used: Is a directory (os error 21); name a file
     "#);
     assert!(place.transcripts().is_empty());
 }

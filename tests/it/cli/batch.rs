@@ -106,9 +106,10 @@ fn results_come_as_runs_end_and_a_workspace_has_one_run_at_a_time() {
         "{ran:?}"
     );
     assert!(
-        wrong[1]
-            .1
-            .ends_with("missing cannot be used: No such file or directory (os error 2)"),
+        wrong[1].1.ends_with(
+            "missing cannot be used: No such file or directory (os error 2); make that directory \
+             first, or name another"
+        ),
         "{ran:?}"
     );
     let finished = "finished".to_owned();
@@ -308,7 +309,7 @@ fn what_is_no_batch_is_refused_before_anything_is_done() {
     refused(&["-m", "m", "--set", "nothing=1", "tasks.jsonl"]);
     refused(&["tasks.jsonl"]);
     insta::assert_snapshot!(place.plain(&said), @r#"
-    undertext: cannot read the tasks in /home/w/missing.jsonl: No such file or directory (os error 2)
+    undertext: cannot read the tasks in /home/w/missing.jsonl: No such file or directory (os error 2); check the path
     undertext: /dev/null is no plain file; tasks are read from one, so that the same command can go on where it stopped
     undertext: /home/w/a is no plain file; tasks are read from one, so that the same command can go on where it stopped
     undertext: empty.jsonl holds no task; a line is one, such as {"task": "explain src/main.rs"}
@@ -342,10 +343,10 @@ fn a_wrong_first_line_keeps_no_other_from_being_worked_on() {
         assert_eq!(results(&ran.out)[0].get("id"), wrong.get("id"), "{ran:?}");
         said.push(place.plain(&told[0].1));
     }
-    insta::assert_snapshot!(said.join("\n"), @r"
+    insta::assert_snapshot!(said.join("\n"), @"
     no model named; give -m MODEL for all lines, or `model` on the line
     wrong setting in `set`, nothing=1: unknown key `nothing`, known here: model, compaction, limits, instructions, sandbox, transcripts, tools, profiles
-    workspace /home/w/missing cannot be used: No such file or directory (os error 2)
+    workspace /home/w/missing cannot be used: No such file or directory (os error 2); make that directory first, or name another
     line 1, column 48: invalid value: integer `0`, expected a number above 0
     ");
 }

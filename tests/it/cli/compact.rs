@@ -194,13 +194,13 @@ fn a_summary_that_cannot_be_had_changes_nothing() {
     server: http://HOST/v1 (no key)
     asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
     no summary: auth: no such key
-    undertext: no summary could be had, so nothing was changed: auth: no such key
+    undertext: no summary could be had, so nothing was changed: auth: no such key; try again later or with another model, or write it yourself: `undertext compact --summary`
     server: http://HOST/v1 (no key)
     asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
     no summary: empty
     asking m for a summary of rounds 1 to 12 (about 1,823 tokens)
     no summary: empty
-    undertext: no summary could be had, so nothing was changed: empty
+    undertext: no summary could be had, so nothing was changed: empty; try again later or with another model, or write it yourself: `undertext compact --summary`
     ");
     let shown = place.run(&["show", "--json", path.to_str().unwrap()]).out;
     let shown: Value = serde_json::from_str(&shown).unwrap();
@@ -293,7 +293,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
     let held = FileStorage::open(&path, Durability::None).unwrap();
     let ran = compact(&place, "");
     assert_eq!(ran.code, 6, "{ran:?}");
-    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: /demo.jsonl is in use by another process");
+    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: /demo.jsonl is in use by another process; wait until that ends, or go on with a copy: `undertext fork` makes one meanwhile");
     assert_eq!(compact(&place, "-n").code, 0);
     drop(held);
     assert_eq!(fs::read(&path).unwrap(), before);

@@ -77,7 +77,7 @@ fn a_file_is_written_once_and_is_right() {
     $ config check other.yaml
     undertext: setting in other.yaml:1 cannot be used: `model.base_url` is `ftp://h`, but must begin with http:// or https://
     $ config check none.yaml
-    undertext: cannot read settings from none.yaml: No such file or directory (os error 2)
+    undertext: cannot read settings from none.yaml: No such file or directory (os error 2); check the path
     $ config check --set model.profile=opnai
     undertext: no profile is named `opnai`; did you mean `openai`?
     "#);
@@ -110,18 +110,18 @@ fn settings_that_cannot_be_read_are_told_and_nothing_begins() {
         fs::remove_dir_all(file.parent().unwrap()).unwrap();
     }
     insta::assert_snapshot!(place.plain(&said), @"
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
     0 wrong   /home/.config/undertext/config.yaml
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
     0 wrong   /home/.config/undertext/config.yaml
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
     0 wrong   /home/.config/undertext/config.yaml
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40)
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: not a file; settings stand in a file of YAML, of at most 1 MiB
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40); check where its links lead
     0 wrong   /home/.config/undertext/config.yaml
-    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40)
+    2 undertext: cannot read settings from /home/.config/undertext/config.yaml: Too many levels of symbolic links (os error 40); check where its links lead
     ");
     assert!(!place.path("home/.local").exists());
 }

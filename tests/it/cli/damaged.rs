@@ -188,8 +188,8 @@ fn a_file_that_is_no_transcript_is_told_apart() {
         "hello\n",
     ];
     insta::assert_snapshot!(texts.map(said).concat(), @"
-    undertext: it.jsonl holds no run: it is empty
-    undertext: it.jsonl holds no run: it is empty
+    undertext: it.jsonl holds no run: it is empty; `undertext list` shows all runs
+    undertext: it.jsonl holds no run: it is empty; `undertext list` shows all runs
     undertext: it.jsonl holds no run: its first line is a JSON list, no entry of a transcript; what other agents recorded is read by `undertext import`
     undertext: it.jsonl holds no run: its first line is a JSON value, no entry of a transcript; what other agents recorded is read by `undertext import`
     undertext: it.jsonl holds no run: its first line is JSON that is cut off; what other agents recorded is read by `undertext import`

@@ -88,6 +88,6 @@ fn a_demo_does_not_pretend_to_take_other_settings() {
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
-        "undertext: a demo has its own settings but for compaction and limits: model.name=x\n"
+        "undertext: a demo has its own settings but for compaction and limits; leave out model.name=x\n"
     );
 }

@@ -455,12 +455,12 @@ fn a_run_that_is_damaged_or_in_use_is_not_changed() {
     exit 6
 
     $ undo 7c31d0f2
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process; wait until that ends, or go on with a copy: `undertext fork` makes one meanwhile
 
     exit 6
 
     $ unpin 7c31d0f2 e3
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process; wait until that ends, or go on with a copy: `undertext fork` makes one meanwhile
 
     exit 6
     ");

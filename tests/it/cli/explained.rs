@@ -283,7 +283,7 @@ fn what_cannot_be_explained() {
         &["replay", "run.jsonl", "--diff", "r9", "r99"],
         &["replay", "run.jsonl", "--blame", "e72"],
     ];
-    insta::assert_snapshot!(all.map(said).concat(), @r"
+    insta::assert_snapshot!(all.map(said).concat(), @r#"
     undertext: e99 points at nothing: the run has 72 entries, 15 rounds, 1 turn
     [exit 2]
     undertext: say what it is about: an address such as e57 (entry), 41.2 (call) or r9 (round), or --text REGEX
@@ -300,7 +300,7 @@ fn what_cannot_be_explained() {
     [exit 2]
     undertext: r99 points at nothing: the run has 72 entries, 15 rounds, 1 turn
     [exit 2]
-    undertext: e72 points at no request: none came after it
+    undertext: e72 points at no request: none came after it; name an earlier place
     [exit 2]
-    ");
+    "#);
 }

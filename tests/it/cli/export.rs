@@ -193,7 +193,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     exit 2
 
     $ export 7c31d0f2 --out nowhere/run.jsonl
-    undertext: nowhere/run.jsonl cannot be written: No such file or directory (os error 2)
+    undertext: nowhere/run.jsonl cannot be written: No such file or directory (os error 2); make its directory first, or name another place
 
     exit 2
 
@@ -203,12 +203,12 @@ fn a_file_is_written_whole_or_not_at_all() {
     exit 2
 
     $ export 7c31d0f2 --out link.jsonl
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is the transcript itself
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is the transcript itself; name another file
 
     exit 2
 
     $ export 7c31d0f2 --out ../../home/.local/state/undertext/transcripts/UUID.jsonl
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is the transcript itself
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is the transcript itself; name another file
 
     exit 2
 
@@ -216,22 +216,22 @@ fn a_file_is_written_whole_or_not_at_all() {
     written to /home/w/run.jsonl
 
     $ page 7c31d0f2 --out run.jsonl
-    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace; name another file
 
     exit 2
 
     $ lab 7c31d0f2 --plot run.jsonl
-    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace; name another file
 
     exit 2
 
     $ run -m m --base-url http://HOST/v1 --output-last-message run.jsonl task
-    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace; name another file
 
     exit 2
 
     $ run -m m --base-url http://HOST/v1 --diff run.jsonl task
-    undertext: /home/w/run.jsonl holds a run, which nothing else may replace
+    undertext: /home/w/run.jsonl holds a run, which nothing else may replace; name another file
 
     exit 2
 

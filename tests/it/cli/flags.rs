@@ -166,19 +166,19 @@ fn what_cannot_be_handed_in_is_refused_before_anything_is_recorded() {
     }
     insta::assert_snapshot!(place.plain(&said), @"
     undertext: attachment binary.md is binary; only text can be attached, though tools may work on any file
-    undertext: cannot read attachment missing.md: No such file or directory (os error 2)
+    undertext: cannot read attachment missing.md: No such file or directory (os error 2); check the path
     undertext: attachment . is a directory; name its files
     undertext: attachment /dev/zero is longer than 64 MiB; put it into the workspace, where tools can read it
     undertext: the task file binary.md is binary; a task is a text
-    undertext: cannot read the task file missing.md: No such file or directory (os error 2)
+    undertext: cannot read the task file missing.md: No such file or directory (os error 2); check the path
     undertext: the argument '--task-file <FILE>' cannot be used with '[TASK]'; see --help
     undertext: the argument '--resume <RUN>' cannot be used with '--name <TEXT>'; see --help
     undertext: invalid value ' ' for '--name <TEXT>': a name has at least one letter; see --help
-    undertext: --env NOT_SET: it is not set
+    undertext: --env NOT_SET: it is not set; export it, or leave that out
     undertext: --env SECRET_KEY: it holds the model's key, and what a tool prints goes into the transcript; give tools a key of their own
     undertext: . is a directory; name a file to write
-    undertext: none/out cannot be written: No such file or directory (os error 2)
-    undertext: cannot write the log file /home/w/none/log: No such file or directory (os error 2)
+    undertext: none/out cannot be written: No such file or directory (os error 2); make its directory first, or name another place
+    undertext: cannot write the log file /home/w/none/log: No such file or directory (os error 2); check the path
     undertext: the argument '--quiet' cannot be used with '--verbose...'; see --help
     undertext: base url `…@HOST/v1` must be an http or https address without a user name
     ");

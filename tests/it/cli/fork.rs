@@ -167,12 +167,12 @@ fn a_fork_does_without_overlays() {
     exit 2
 
     $ fork 7c31d0f2 --at r3 --without last
-    undertext: in the fork, which ends at e13, there is nothing to take back: no overlay was ever laid
+    undertext: in the fork, which ends at e13, there is nothing to take back: no overlay was ever laid; leave out --without
 
     exit 2
 
     $ fork 7c31d0f2 --at r4 --without e13
-    undertext: in the fork, which ends at e17, e13 is a result, no overlay; the nearest is e14
+    undertext: in the fork, which ends at e17, e13 is a result, no overlay; the nearest is e14; leave out --without
 
     exit 2
 
@@ -211,7 +211,7 @@ fn a_damaged_run_is_forked_before_the_damage() {
     insta::assert_snapshot!(told, @"
     $ fork 7c31d0f2
     warning: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged: line 17: checksum does not match; line 18: entry 17 is missing
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged before e26: line 17: checksum does not match
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is damaged before e26: line 17: checksum does not match; `--at e14` takes the rounds before that
 
     exit 6
 

@@ -65,19 +65,19 @@ fn recordings_become_runs_once() {
     $ old/pi.jsonl --name first -> 0
     run RUN holds pi.jsonl already; --again imports it once more
     $ old/pi.jsonl --format codex -> 2
-    undertext: pi.jsonl looks like pi, not like codex
+    undertext: pi.jsonl looks like pi, not like codex; leave --format out, or name that one
     $ old/pi.jsonl --format gpt -> 2
     undertext: invalid value 'gpt' for '--format <FORMAT>': no format is called `gpt`; known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider; see --help
     $ odd.jsonl old/notes.txt none.jsonl -> 2
-    undertext: odd.jsonl is of no known agent: its first object has the members b
-    undertext: notes.txt is of no known agent: it is neither JSON nor a chat history of aider
-    undertext: cannot read none.jsonl: No such file or directory (os error 2)
+    undertext: odd.jsonl is of no known agent: its first object has the members b; if you know its agent, `undertext import --format` names it
+    undertext: notes.txt is of no known agent: it is neither JSON nor a chat history of aider; if you know its agent, `undertext import --format` names it
+    undertext: cannot read none.jsonl: No such file or directory (os error 2); check the path
     known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     $ . -> 0
     run RUN holds codex.jsonl already; --again imports it once more
     run RUN holds pi.jsonl already; --again imports it once more
     $ empty -> 2
-    undertext: no recording of a known agent in empty
+    undertext: no recording of a known agent in empty; name one, and its format with --format
     known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     ");
 
@@ -228,7 +228,7 @@ fn messages_that_are_nobodys_are_refused() {
     fs::write(place.path("home/w/view.jsonl"), printed.out).unwrap();
     let ran = place.run(&["import", "view.jsonl"]);
     insta::assert_snapshot!(ran.err, @"
-    undertext: view.jsonl is of no known agent: it holds a message a line, and does not say whose
+    undertext: view.jsonl is of no known agent: it holds a message a line, and does not say whose; if you know its agent, `undertext import --format` names it
     known formats: claude-code, codex, pi, mini-swe-agent, swe-agent, openhands, openhands-sdk, atif, gemini-cli, copilot-cli, inspect, aider
     ");
     assert_eq!((ran.code, place.transcripts().len()), (2, 0));

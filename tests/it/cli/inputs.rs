@@ -118,7 +118,7 @@ fn whatever_is_looked_at_is_told_in_a_line() {
     }
     insta::assert_snapshot!(told, @"
     empty.jsonl
-      6 undertext: empty.jsonl holds no run: it is empty
+      6 undertext: empty.jsonl holds no run: it is empty; `undertext list` shows all runs
         all
     torn.jsonl
       6 undertext: torn.jsonl holds no run: its first line is JSON that is cut off; what other agents recorded is read by `undertext import`
@@ -130,7 +130,7 @@ fn whatever_is_looked_at_is_told_in_a_line() {
         replay --verify, export, export --format markdown --view both, export --format atif, page --out -
       6 undertext: a damaged run cannot be played; `undertext fork --at` makes a sound run of what lies before the damage
         replay --run
-      6 undertext: headless.jsonl is damaged before e72: line 1: entry 1 is missing
+      6 undertext: headless.jsonl is damaged before e72: line 1: entry 1 is missing; `undertext print` shows what is left
         fork
     damaged.jsonl
       0 warning: damaged.jsonl is damaged: line 2: checksum does not match; line 3: entry 2 is missing (and 8 places more)
@@ -139,22 +139,22 @@ fn whatever_is_looked_at_is_told_in_a_line() {
         print --json --view both, print --compacted --format markdown
       6 warning: damaged.jsonl is damaged: line 2: checksum does not match; line 3: entry 2 is missing (and 8 places more)
         replay --verify, export, export --format markdown --view both, export --format atif, page --out -
-      1 undertext: request e17 cannot be rebuilt: entries before it are missing
+      1 undertext: request e17 cannot be rebuilt: entries before it are missing; `undertext print` shows what is left
         replay --at r2
       6 undertext: a damaged run cannot be played; `undertext fork --at` makes a sound run of what lies before the damage
         replay --run
-      6 undertext: damaged.jsonl is damaged before e72: line 2: checksum does not match
+      6 undertext: damaged.jsonl is damaged before e72: line 2: checksum does not match; `undertext print` shows what is left
         fork
     newer.jsonl
       0 warning: newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
         show, show --json, print, print --json --view both, print --compacted --format markdown, replay, replay --at r2
-      6 undertext: this version cannot verify a run of a newer format
+      6 undertext: this version cannot verify a run of a newer format; use the undertext that recorded it, or a newer one
         replay --verify
-      6 undertext: this version cannot play a run of a newer format
+      6 undertext: this version cannot play a run of a newer format; use the undertext that recorded it, or a newer one
         replay --run
       6 warning: newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
         export, export --format markdown --view both, export --format atif, page --out -
-      6 undertext: newer.jsonl has format 2, this version knows formats up to 1
+      6 undertext: newer.jsonl has format 2, this version knows formats up to 1; use the undertext that recorded it, or a newer one
         fork
     other.jsonl
       6 undertext: other.jsonl holds no run: its first line is an object, but no entry of a transcript; what other agents recorded is read by `undertext import`
@@ -163,16 +163,16 @@ fn whatever_is_looked_at_is_told_in_a_line() {
       6 undertext: nul.jsonl holds no run: its first line is no JSON; what other agents recorded is read by `undertext import`
         all
     directory.jsonl
-      6 undertext: directory.jsonl is a directory, not a plain file
+      6 undertext: directory.jsonl is a directory, not a plain file; name a transcript in it
         all
     pipe.jsonl
-      6 undertext: pipe.jsonl is a named pipe, not a plain file
+      6 undertext: pipe.jsonl is a named pipe, not a plain file; write what it gives into a file whose name ends in .jsonl, and name that
         all
     zero.jsonl
-      6 undertext: zero.jsonl is a symbolic link, not a plain file
+      6 undertext: zero.jsonl is a symbolic link, not a plain file; name the file that it leads to
         all
     none.jsonl
-      2 undertext: cannot read none.jsonl: No such file or directory (os error 2)
+      2 undertext: cannot read none.jsonl: No such file or directory (os error 2); check the path
         all
     ");
 }
@@ -269,7 +269,7 @@ fn a_request_of_another_renderer_is_said_and_the_others_are_not_hurt() {
     exit 0
     $ print other.jsonl --compacted --at r2
     nothing
-    undertext: request e8 cannot be rebuilt: renderer 2 made it
+    undertext: request e8 cannot be rebuilt: renderer 2 made it, which this version does not know; use the undertext that recorded it
     exit 1
     $ print other.jsonl --compacted --at r3
               16	above the limit. There is none for old customers, however often they ask.
@@ -279,7 +279,7 @@ fn a_request_of_another_renderer_is_said_and_the_others_are_not_hurt() {
     exit 0
     $ replay other.jsonl --at r2
     nothing
-    undertext: request e8 cannot be rebuilt: renderer 2 made it
+    undertext: request e8 cannot be rebuilt: renderer 2 made it, which this version does not know; use the undertext that recorded it
     exit 1
     $ replay other.jsonl --at r3
     {"model":"offline","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function"

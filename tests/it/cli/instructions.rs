@@ -150,5 +150,5 @@ fn settings_say_what_is_told() {
 
     let ran = place.ask(&provider, &["--instructions", "~/none.md", "task"]);
     assert_eq!((ran.code, place.transcripts().len()), (2, 1), "{ran:?}");
-    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: cannot read instructions from /home/none.md: No such file or directory (os error 2)");
+    insta::assert_snapshot!(place.plain(&ran.err), @"undertext: cannot read instructions from /home/none.md: No such file or directory (os error 2); check the path");
 }

@@ -278,12 +278,12 @@ fn what_cannot_be_tried_is_said() {
         (
             &["lab", "runs", "--policy", "other.yaml"],
             2,
-            "undertext: other.yaml sets nothing in a `compaction:` section",
+            "undertext: other.yaml sets nothing in a `compaction:` section; a policy is what stands there",
         ),
         (
             &["lab", "runs", "--policy", "none.yaml"],
             2,
-            "undertext: cannot read settings from /home/w/none.yaml: No such file or directory (os error 2)",
+            "undertext: cannot read settings from /home/w/none.yaml: No such file or directory (os error 2); check the path",
         ),
         (
             &["lab", "nothing"],
@@ -293,7 +293,7 @@ fn what_cannot_be_tried_is_said() {
         (
             &["lab", "empty"],
             2,
-            "undertext: there is no run with a request in it",
+            "undertext: there is no run with a request in it; name one, or a directory that holds some",
         ),
         (
             &["lab", "runs/demo.jsonl", "--search"],

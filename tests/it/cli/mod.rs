@@ -7,6 +7,7 @@ mod verified;
 mod damaged;
 mod narrow;
 mod help;
+mod advice;
 mod refused;
 mod ends;
 mod check;
@@ -157,11 +158,14 @@ impl Place {
 
 pub(crate) fn ended(child: Child) -> Ran {
     let output = child.wait_with_output().unwrap();
-    Ran {
+    let ran = Ran {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
-    }
+    };
+    let unadvised = advice::unadvised(&ran);
+    assert!(unadvised.is_empty(), "what can be done? {unadvised:#?}");
+    ran
 }
 
 pub(crate) fn signal(child: &Child, signal: Signal) {

@@ -38,7 +38,7 @@ fn bad_input_ends_before_anything_is_recorded() {
       with neither     undertext demo
     undertext: no key for https://api.openai.com/v1; set OPENAI_API_KEY, name another server with --base-url, or try `undertext demo`
     undertext: the task is empty; say what is to be done
-    undertext: workspace /home/w/none cannot be used: No such file or directory (os error 2)
+    undertext: workspace /home/w/none cannot be used: No such file or directory (os error 2); make that directory first, or name another
     undertext: workspace / is the whole file system; name a project's directory with -C
     undertext: workspace /home/w/.. holds your whole home directory; name a project's directory with -C
     undertext: no run of /home/w in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
@@ -140,10 +140,10 @@ fn a_transcript_that_cannot_be_trusted_is_left_alone() {
     assert_eq!(replayed.code, 6);
     said += &replayed.out;
     insta::assert_snapshot!(place.plain(&said), @"
-    undertext: /damaged.jsonl is damaged: line 7: checksum does not match; line 8: entry 7 is missing; --accept-damage goes on with what is left
-    undertext: /link.jsonl is a symbolic link, not a plain file
-    undertext: /newer.jsonl has format 2, this version knows formats up to 1
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
+    undertext: /damaged.jsonl is damaged: line 7: checksum does not match; line 8: entry 7 is missing; `undertext run --resume RUN --accept-damage` goes on with what is left
+    undertext: /link.jsonl is a symbolic link, not a plain file; name the file that it leads to
+    undertext: /newer.jsonl has format 2, this version knows formats up to 1; use the undertext that recorded it, or a newer one
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process; wait until that ends, or go on with a copy: `undertext fork` makes one meanwhile
     warning: /damaged.jsonl is damaged: line 7: checksum does not match; line 8: entry 7 is missing
     1 of 2 requests rebuilt; the first that is not: e9 (round 2): other bytes than were sent; the transcript is damaged, line 7: checksum does not match; line 8: entry 7 is missing
       13,100 bytes were sent, 13,116 are built: 16 more
@@ -195,7 +195,7 @@ fn what_holds_no_run_is_told_in_one_line() {
         "its first line is no JSON; what other agents recorded is read by `undertext import`";
     for (name, why) in [
         ("text", no_json),
-        ("empty", "it is empty"),
+        ("empty", "it is empty; `undertext list` shows all runs"),
         ("binary", no_json),
     ] {
         for command in ["show", "print", "replay"] {
@@ -214,7 +214,7 @@ fn what_holds_no_run_is_told_in_one_line() {
     insta::assert_snapshot!(verify.1 + &headless.1, @"
     warning: /newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
     undertext: this version cannot verify a run of a newer format
-    undertext: /headless.jsonl is damaged: line 1: entry 1 is missing; without its first entry it cannot be taken up; print shows what is left
+    undertext: /headless.jsonl is damaged: line 1: entry 1 is missing; without its first entry it cannot be taken up; `undertext print` shows what is left
     ");
 }
 

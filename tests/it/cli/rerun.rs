@@ -215,7 +215,7 @@ fn what_cannot_be_played_is_said() {
     exit 2
     undertext: the argument '--run' cannot be used with '--verify'; see --help
     exit 2
-    undertext: workspace /nowhere cannot be used: No such file or directory (os error 2)
+    undertext: workspace /nowhere cannot be used: No such file or directory (os error 2); make that directory first, or name another
     exit 2
     undertext: workspace / is the whole file system; name a project's directory with -C
     exit 2

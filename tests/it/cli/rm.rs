@@ -54,8 +54,8 @@ fn runs_are_deleted_only_by_name_and_not_while_they_are_in_use() {
     undertext: `last` is too little to delete a run by; give its 8 digits as `undertext list` shows them
     undertext: `7DIGITS` is too little to delete a run by; give its 8 digits as `undertext list` shows them
     undertext: no run `00000000` in /home/.local/state/undertext/transcripts; `undertext list` shows all runs
-    undertext: notes.jsonl holds no run
-    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process
+    undertext: notes.jsonl holds no run; undertext deletes runs alone: remove another file with rm
+    undertext: /home/.local/state/undertext/transcripts/UUID.jsonl is in use by another process; wait until that ends, or end it
     deleted run RUN with 1 blob, N bytes: /home/.local/state/undertext/transcripts/UUID.jsonl
     ");
     assert!(!paths[2].with_extension("blobs").exists());

@@ -109,7 +109,8 @@ fn what_cannot_be_meant_is_refused() {
         (
             &asks[..],
             2,
-            "undertext: sandbox.ask is on-request, but sandbox.ask_command names no program to ask",
+            "undertext: sandbox.ask is on-request, but sandbox.ask_command names no program to ask; name \
+             one there",
         ),
         (
             &[&asks[..], &relative].concat(),

@@ -95,10 +95,10 @@ fn what_cannot_be_served_is_told() {
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");
         said += &place.plain(&ran.err);
     }
-    insta::assert_snapshot!(said, @r"
+    insta::assert_snapshot!(said, @"
     undertext: invalid value 'last' for '--serve [<ADDR>]': neither an address such as HOST nor a port; name the run before --serve; see --help
-    undertext: cannot listen at HOST: Address already in use (os error 98)
-    undertext: cannot read nothing.jsonl: No such file or directory (os error 2)
+    undertext: cannot listen at HOST: Address already in use (os error 98); name another address; --serve alone takes a free port
+    undertext: cannot read nothing.jsonl: No such file or directory (os error 2); check the path
     undertext: the argument '--serve [<ADDR>]' cannot be used with '--out <FILE>'; see --help
     ");
 }

@@ -134,15 +134,15 @@ fn a_run_that_may_write_no_more_says_so_and_goes_on_later() {
         assert_eq!(place.run(&["replay", "--verify"]).code, 0);
     }
     insta::assert_snapshot!(said, @"
-    1: 6 0 undertext: cannot record the run: cannot write to /home/.local/state/undertext/transcripts/UUID.jsonl: only N of M bytes were written
+    1: 6 0 undertext: cannot record the run: cannot write to /home/.local/state/undertext/transcripts/UUID.jsonl: only N of M bytes were written; free some space there or raise the limit on files (`ulimit -f`), then try again
 
-    30: 6 0 undertext: cannot record the run: cannot write to /home/.local/state/undertext/transcripts/UUID.jsonl: only N of M bytes were written
+    30: 6 0 undertext: cannot record the run: cannot write to /home/.local/state/undertext/transcripts/UUID.jsonl: only N of M bytes were written; free some space there or raise the limit on files (`ulimit -f`), then try again
 
-    45: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27)
+    45: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27); raise the limit on files (`ulimit -f`), then try again
 
-    90: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27)
+    90: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27); raise the limit on files (`ulimit -f`), then try again
 
-    250: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27)
+    250: 6 2 undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: File too large (os error 27); raise the limit on files (`ulimit -f`), then try again
     ");
 }
 
@@ -223,7 +223,7 @@ fn without_a_home_or_a_temporary_directory_it_is_said_what_to_name() {
     unset HOME; run -q -m m --base-url --transcripts /elsewhere task
       0 Done.
     HOME=/proc; run -q -m m --base-url task
-      6  undertext: cannot create /proc/.local/state/undertext/transcripts: No such file or directory (os error 2)
+      6  undertext: cannot create /proc/.local/state/undertext/transcripts: No such file or directory (os error 2); name another directory with --transcripts
     HOME=/proc; run -q -m m --base-url --transcripts /elsewhere task
       0 Done.
     HOME=none; run -q -m m --base-url task
@@ -233,15 +233,15 @@ fn without_a_home_or_a_temporary_directory_it_is_said_what_to_name() {
     export TMPDIR=/none; run -q -m m --base-url task
       0 Done.
     export TMPDIR=/none; demo
-      1  undertext: cannot lay out the demo's project: No such file or directory (os error 2) at path "/none/undertext-demo-NEW"
+      1  undertext: cannot lay out the demo's project: No such file or directory (os error 2) at path "/none/undertext-demo-NEW"; name a directory that you may write with TMPDIR
     unset HOME; list
       2  undertext: settings cannot be used: neither XDG_STATE_HOME nor HOME says where transcripts go; name a directory with --transcripts
     HOME=/proc; list
       0
     unset HOME; config init
-      2  undertext: neither XDG_CONFIG_HOME nor HOME says where your config.yaml belongs
+      2  undertext: neither XDG_CONFIG_HOME nor HOME says where your config.yaml belongs; set one of them
     HOME=/proc; config init
-      2  undertext: cannot write /proc/.config/undertext/config.yaml: No such file or directory (os error 2)
+      2  undertext: cannot write /proc/.config/undertext/config.yaml: No such file or directory (os error 2); check the path
     HOME=/proc; doctor -m offline
       0 ok    settings  no file; all as built in
     "#);
@@ -270,10 +270,10 @@ fn a_transcript_that_is_no_plain_file_is_not_taken_up() {
         write!(said, "{} {}", ran.code, place.plain(&ran.err)).unwrap();
     }
     insta::assert_snapshot!(said, @"
-    6 undertext: directory.jsonl is a directory, not a plain file
-    6 undertext: pipe.jsonl is a named pipe, not a plain file
-    6 undertext: zero.jsonl is a symbolic link, not a plain file
-    6 undertext: nowhere.jsonl is a symbolic link, not a plain file
+    6 undertext: directory.jsonl is a directory, not a plain file; name a transcript in it
+    6 undertext: pipe.jsonl is a named pipe, not a plain file; write what it gives into a file whose name ends in .jsonl, and name that
+    6 undertext: zero.jsonl is a symbolic link, not a plain file; name the file that it leads to
+    6 undertext: nowhere.jsonl is a symbolic link, not a plain file; name the file that it leads to
     ");
 }
 
@@ -334,7 +334,7 @@ fn a_run_whose_workspace_is_gone_goes_on_in_another() {
     assert_eq!((refused.code, moved.code), (2, 0), "{refused:?} {moved:?}");
     let remark = moved.err.lines().find(|line| line.contains("workspace"));
     insta::assert_snapshot!(place.plain(&(refused.err + remark.unwrap())), @"
-    undertext: workspace /home/gone cannot be used: No such file or directory (os error 2)
+    undertext: workspace /home/gone cannot be used: No such file or directory (os error 2); make that directory first, or name another
     the run began in another workspace, /home/gone
     ");
 }

@@ -65,7 +65,9 @@ fn a_run_that_cannot_be_written_does_not_begin_and_can_still_be_looked_at() {
                 assert_eq!(ran.out, "", "{line:?}");
                 write!(said, "{} {}", ran.code, place.plain(&ran.err)).unwrap();
             }
-            for line in [&["show"][..], &["print"], &["replay", "--verify"]] {
+            // A copy elsewhere, as is advised.
+            let fork = ["fork", path.to_str().unwrap(), "--transcripts", "copies"];
+            for line in [&["show"][..], &["print"], &["replay", "--verify"], &fork] {
                 let ran = place.run(line);
                 assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line:?}");
             }
@@ -74,9 +76,9 @@ fn a_run_that_cannot_be_written_does_not_begin_and_can_still_be_looked_at() {
         assert_eq!(provider.asked(), 0);
         assert_eq!(fs::read(&path).unwrap(), before);
         insta::assert_snapshot!(said, @"
-        6 undertext: cannot create /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30)
-        6 undertext: cannot open /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30)
-        6 undertext: cannot open /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30)
+        6 undertext: cannot create /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30); name another directory with --transcripts
+        6 undertext: cannot open /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30); `undertext fork PATH --transcripts DIR` makes a copy that can be gone on with
+        6 undertext: cannot open /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30); `undertext fork PATH --transcripts DIR` makes a copy that can be gone on with
         ");
         let ran = place.run(&on);
         assert_eq!((ran.code, ran.out.as_str()), (0, "Again.\n"), "{ran:?}");
@@ -109,7 +111,7 @@ fn a_run_whose_place_can_no_longer_be_written_says_so_and_goes_on_later() {
         fs::write(place.path("home/w/go"), "").unwrap();
         let ran = crate::cli::ended(child);
         assert_eq!((ran.code, ran.out.as_str()), (6, ""), "{ran:?}");
-        insta::assert_snapshot!(place.plain(&ran.err), @"undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30)");
+        insta::assert_snapshot!(place.plain(&ran.err), @"undertext: cannot record the run: cannot keep a blob of /home/.local/state/undertext/transcripts/UUID.jsonl: Read-only file system (os error 30); make its place writable again, then try again");
         let path = place.transcripts().remove(0);
         let before = fs::read(&path).unwrap();
         lift(&dir);
