@@ -213,7 +213,7 @@ fn what_holds_no_run_is_told_in_one_line() {
     assert_eq!((verify.0, headless.0), (6, 6));
     insta::assert_snapshot!(verify.1 + &headless.1, @"
     warning: /newer.jsonl has format 2, this version knows formats up to 1; what is shown may be wrong
-    undertext: this version cannot verify a run of a newer format
+    undertext: this version cannot verify a run of a newer format; use the undertext that recorded it, or a newer one
     undertext: /headless.jsonl is damaged: line 1: entry 1 is missing; without its first entry it cannot be taken up; `undertext print` shows what is left
     ");
 }
