@@ -415,6 +415,64 @@ mod tests {
         }
     }
 
+    /// What a call comes to is part of why it failed.
+    #[test]
+    fn each_ending_has_the_hints_that_fit_it() {
+        let mut bounds = Bounds {
+            read: vec!["/usr".into()],
+            ..Bounds::default()
+        };
+        bounds.limits.file_size = 5 << 20;
+        let path = OsStr::new("/usr/bin:/opt/b:bin:/opt/a:/opt/b");
+        let hints = Hints::of(&bounds, Some(path));
+        let told = |status: Status, exit: Option<i32>, content: &str| {
+            let mut outcome = Outcome::new(status, content).with_facts(Facts {
+                exit,
+                ..Facts::default()
+            });
+            hints.add("Bash", &mut outcome);
+            let added = outcome.content.strip_prefix(content).unwrap().trim();
+            added.split(';').next().unwrap().to_owned()
+        };
+        for (status, exit, content, expected) in [
+            (
+                Status::Error,
+                Some(127),
+                "bash: line 1: tool: command not found",
+                "[of PATH, /opt/a, /opt/b cannot be seen (sandbox)",
+            ),
+            (Status::Error, None, "tool: command not found", ""),
+            (
+                Status::Error,
+                None,
+                "cannot write `a.txt`: File too large (os error 27)",
+                "[no file may grow beyond 5 MiB, which is the limit (sandbox)",
+            ),
+            (
+                Status::Timeout,
+                None,
+                "npm error code EAI_AGAIN",
+                "[the network is off (sandbox)",
+            ),
+            (
+                Status::Timeout,
+                None,
+                "touch: /srv/x: Read-only file system",
+                "",
+            ),
+            (Status::Cancelled, None, "npm error code EAI_AGAIN", ""),
+            (
+                Status::Error,
+                Some(1),
+                "cd: /: No such file or directory",
+                "",
+            ),
+            (Status::Ok, Some(0), "Could not resolve host: example", ""),
+        ] {
+            assert_eq!(told(status, exit, content), expected, "{content}");
+        }
+    }
+
     /// Words that are far above the end are those of a program that went on.
     #[test]
     fn of_what_ended_well_only_the_last_lines_count() {

@@ -259,6 +259,17 @@ mod tests {
         let unanswered =
             "fatal: unable to access 'https://git.corp/x/': CONNECT tunnel failed, response 502";
         insta::assert_snapshot!(line(unanswered, &some).unwrap(), @"[could not reach git.corp: there is no answer, or the name leads to this machine or a private network (sandbox); for that the user names the address as well: --network=HOST,ADDRESS]");
+        let asked = Bounds {
+            asks: true,
+            ..some.clone()
+        };
+        insta::assert_snapshot!(line(refused, &asked).unwrap(), @"[could not reach index.crates.io: of the network only crates.io, what the user allows when asked can be reached, through HTTPS_PROXY (sandbox)]");
+        // Who has the user's network is told nothing of the sandbox.
+        let open = Bounds {
+            open: true,
+            ..Bounds::default()
+        };
+        assert_eq!(line(refused, &open), None);
         for content in [
             "curl: (7) Failed to connect to localhost port 9",
             "1 test failed",
