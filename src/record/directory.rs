@@ -61,7 +61,7 @@ mod tests {
         let new = dir.path().join("a/b");
         let changed = [dir.path().join("a"), dir.path().to_owned()];
         assert_eq!(create_directory(&new).unwrap(), changed);
-        assert_eq!(create_directory(&new).unwrap(), [PathBuf::new(); 0]);
+        assert_eq!(create_directory(&new).unwrap(), Vec::<PathBuf>::new());
         assert_eq!(parent(Path::new("transcripts")), Path::new("."));
     }
 }

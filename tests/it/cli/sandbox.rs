@@ -66,8 +66,9 @@ fn the_whole_machine_and_home_are_not_written() {
         println!("skipped: {home} is not there");
         return;
     }
+    let runs = place.path("runs");
     for variable in [None, Some("/nowhere")] {
-        let more = ["--transcripts", "/nowhere", "-C", home, "task"];
+        let more = ["--transcripts", runs.to_str().unwrap(), "-C", home, "task"];
         let mut command = place.command(&[&line[..], &more].concat());
         command.env_remove("HOME");
         command.envs(variable.map(|home| ("HOME", home)));
