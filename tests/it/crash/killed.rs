@@ -323,7 +323,8 @@ fn of_many_programs_that_take_a_run_up_at_once_one_works() {
             };
             let ran = ended(all.swap_remove(over));
             let said = format!(
-                "undertext: {} is in use by another process\n",
+                "undertext: {} is in use by another process; wait until that ends, or go on with a copy: \
+                 `undertext fork` makes one meanwhile\n",
                 path.display()
             );
             assert_eq!((ran.code, ran.err), (6, said));
