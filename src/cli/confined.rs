@@ -1,17 +1,17 @@
 //! The hands of a run: confined as the settings say, or held by nothing.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
-use undertext::config::{self, Settings};
+use undertext::config;
 #[cfg(target_os = "linux")]
 use undertext::hands::Launch;
 use undertext::hands::{External, Hands, Workspace};
 use undertext::sandbox::{Bounds, Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
 
+use crate::cli::asked::Asked;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, outputs, start};
 
@@ -33,6 +33,15 @@ impl Unheld {
             exit: Exit::Sandbox,
             why: why.into(),
             advice,
+        }
+    }
+
+    /// Settings mean something else than can be had.
+    pub(super) fn usage(why: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            why: why.into(),
+            advice: None,
         }
     }
 }
@@ -75,62 +84,6 @@ pub(super) struct Site {
     pub(super) asked: Option<Asked>,
 }
 
-/// A program that decides for the user.
-#[derive(Debug)]
-pub(super) struct Asked {
-    command: Vec<String>,
-    /// Its variables.
-    environment: Vec<(OsString, OsString)>,
-}
-
-impl Asked {
-    /// The program that the settings name, if it is to be asked. It has the variables of the user, but
-    /// not the model's key.
-    pub(super) fn of(
-        settings: &Settings,
-        key: Option<&str>,
-        process: &Process,
-    ) -> Result<Option<Self>, Failure> {
-        if !settings
-            .policy
-            .sandbox
-            .reach()
-            .is_some_and(|reach| reach.asks)
-        {
-            return Ok(None);
-        }
-        let mut command = settings.asked.clone();
-        let Some(program) = command.first_mut().filter(|program| !program.is_empty()) else {
-            return Err(Failure::usage(
-                "sandbox.ask is on-request, but sandbox.ask_command names no program to ask",
-            ));
-        };
-        if let (Some(rest), Some(home)) = (
-            program.strip_prefix("~/"),
-            start::home(&process.environment),
-        ) {
-            *program = home.join(rest).to_string_lossy().into_owned();
-        }
-        if program.contains('/') && !program.starts_with('/') {
-            return Err(Failure::usage(format!(
-                "sandbox.ask_command: {program} counts from nowhere; give its full path, or its name \
-                 alone if it is in PATH"
-            )));
-        }
-        let is_key = |name: &str| {
-            name == "OPENAI_API_KEY"
-                || key == Some(name)
-                || settings.server.api_key_env.as_deref() == Some(name)
-        };
-        let variables = process.environment.iter().filter(|(name, _)| !is_key(name));
-        let environment = variables.map(|(name, value)| (name.into(), value.into()));
-        Ok(Some(Self {
-            command,
-            environment: environment.collect(),
-        }))
-    }
-}
-
 /// Hands within the bounds that a sandbox means, and what a person should know of them.
 pub(super) async fn hands(
     sandbox: &Sandbox,
@@ -140,12 +93,7 @@ pub(super) async fn hands(
     let Some(reach) = sandbox.reach() else {
         return Ok((free(site, process).await?, OFF.to_owned()));
     };
-    check_wide(sandbox, site.workspace.roots(), process)?;
-    check_written(sandbox, &site, process)?;
-    #[cfg(target_os = "linux")]
-    if matches!(reach.network, Network::Hosts(_)) || reach.asks {
-        upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
-    }
+    check(sandbox, &site.workspace, site.asked.as_ref(), process)?;
     let (hands, enforced, _) = confined(sandbox, site, process).await?;
     let how = match enforced.mechanism {
         Mechanism::Namespaces => "",
@@ -187,7 +135,7 @@ pub(super) async fn tried(
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
-    check_wide(sandbox, workspace.roots(), process)?;
+    check(sandbox, &workspace, None, process)?;
     let site = Site {
         workspace,
         tools: Vec::new(),
@@ -221,8 +169,6 @@ async fn confined(
     site: Site,
     process: &Process,
 ) -> Result<(Hands, Enforced, Bounds), Unheld> {
-    use undertext::hands::Approval;
-
     let environment = &process.environment;
     let Site {
         workspace,
@@ -281,12 +227,7 @@ async fn confined(
         .fold(bounds, Bounds::reading)
         .seeing(above);
     let launch = launch(process);
-    let approval = asked.and_then(|asked| {
-        let mut words = asked.command.into_iter();
-        let program = PathBuf::from(words.next()?);
-        let arguments = words.map(OsString::from).collect();
-        Some(Approval::command(program, arguments, asked.environment))
-    });
+    let approval = asked.map(|asked| asked.approval(&bounds));
     let held = bounds.clone();
     let hands = match approval {
         Some(by) => Hands::confined_asking(workspace, tools, bounds, launch, by).await,
@@ -355,21 +296,44 @@ fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
     directory.recursive(true).mode(0o700).create(path)
 }
 
-/// Refuses to let tools write the whole machine or the whole home directory, as it refuses to let them
-/// work there.
-fn check_wide<'a>(
+/// Refuses what nobody means, or what cannot be had in a workspace with such settings.
+#[cfg(target_os = "linux")]
+fn check(
     sandbox: &Sandbox,
-    roots: impl Iterator<Item = &'a Path>,
+    workspace: &Workspace,
+    asked: Option<&Asked>,
     process: &Process,
 ) -> Result<(), Unheld> {
-    let roots: Vec<PathBuf> = roots.map(Path::to_owned).collect();
+    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
     let around = Home {
         directory: start::home(&process.environment),
         ..Home::default()
     };
-    let Some(bounds) = Bounds::of(sandbox, &roots, &around) else {
+    let bounds = Bounds::of(sandbox, &roots, &around);
+    let (Some(bounds), Some(reach)) = (bounds, sandbox.reach()) else {
         return Ok(());
     };
+    check_wide(&bounds, process)?;
+    check_written(&bounds, &roots)?;
+    if let Some(asked) = asked {
+        asked.check(&bounds)?;
+    }
+    if matches!(reach.network, Network::Hosts(_)) || reach.asks {
+        upstream(process).map_err(|error| Unheld::usage(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Elsewhere there is no sandbox, which is told before all else.
+#[cfg(not(target_os = "linux"))]
+fn check(_: &Sandbox, _: &Workspace, _: Option<&Asked>, _: &Process) -> Result<(), Unheld> {
+    Ok(())
+}
+
+/// Refuses to let tools write the whole machine or the whole home directory, as it refuses to let them
+/// work there.
+#[cfg(target_os = "linux")]
+fn check_wide(bounds: &Bounds, process: &Process) -> Result<(), Unheld> {
     for path in bounds.written_outside() {
         let real = outputs::real(path);
         let what = if real.parent().is_none() {
@@ -379,29 +343,19 @@ fn check_wide<'a>(
         } else {
             continue;
         };
-        return Err(Unheld {
-            exit: Exit::Usage,
-            why: format!(
-                "sandbox.write: {} {what}; name those directories in it that tools are to write",
-                path.display()
-            ),
-            advice: None,
-        });
+        return Err(Unheld::usage(format!(
+            "sandbox.write: {} {what}; name those directories in it that tools are to write",
+            path.display()
+        )));
     }
     Ok(())
 }
 
 /// Refuses to let tools write what is not there: it would be gone with them.
-fn check_written(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(), Failure> {
-    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
-    let around = Home {
-        directory: start::home(&process.environment),
-        ..Home::default()
-    };
-    let bounds = Bounds::of(sandbox, &roots, &around);
-    let missing = bounds.and_then(|bounds| bounds.missing(&roots).map(Path::to_owned));
-    missing.map_or(Ok(()), |path| {
-        Err(Failure::usage(format!(
+#[cfg(target_os = "linux")]
+fn check_written(bounds: &Bounds, roots: &[PathBuf]) -> Result<(), Unheld> {
+    bounds.missing(roots).map_or(Ok(()), |path| {
+        Err(Unheld::usage(format!(
             "sandbox.write: {} is not there; make it first, so that what is written there stays",
             path.display()
         )))

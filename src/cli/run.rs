@@ -22,6 +22,7 @@ use undertext::setup::{Setup, Wire};
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
+use crate::cli::asked::Asked;
 use crate::cli::confined::{self, Site};
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
@@ -320,7 +321,7 @@ pub(super) async fn agent(
         tools: files.iter().map(|file| file.tool.clone()).collect(),
         ours: site::ours(args, start, process),
         above: wanted.above(workspace),
-        asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
+        asked: Asked::of(&start.settings, key_variable(start), process)?,
     };
     let sandbox = &start.settings.policy.sandbox;
     let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;

@@ -1,5 +1,8 @@
 //! What a run says of its sandbox.
 
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
 use super::*;
 
 /// A run whose sandbox cannot be enforced does not begin; one that has none on purpose says so.
@@ -131,4 +134,71 @@ fn what_cannot_be_meant_is_refused() {
     }
     let ran = place.run(&[&line[..], &port].concat());
     assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// What decides for the user is nothing that tools could replace, by whatever name it is given.
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_is_asked_lies_where_tools_do_not_write() {
+    let place = Place::new();
+    let script = |name: &str, interpreter: &str| {
+        let path = place.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!{interpreter}\nexit 1\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("home/w/bin/may-it", "/bin/sh");
+    script("home/may-it", "/bin/sh");
+    script(
+        "home/of-theirs",
+        &place.path("home/w/bin/may-it").display().to_string(),
+    );
+    symlink("../may-it", place.path("home/w/link")).unwrap();
+    symlink("w/bin", place.path("home/bin")).unwrap();
+    fs::write(place.path("home/w/rules"), "").unwrap();
+    let home = place.path("home").canonicalize().unwrap();
+    let home = home.display();
+    let paths = format!("{home}/bin:/usr/bin:/bin");
+    let mut all = String::new();
+    for command in [
+        format!("{home}/w/bin/may-it"),
+        "~/w/link".to_owned(),
+        "~/bin/may-it".to_owned(),
+        "may-it".to_owned(),
+        "~/of-theirs".to_owned(),
+        format!("sh, {home}/w/rules"),
+        format!("sh, {home}/w/later"),
+        "may-not".to_owned(),
+        "~/may-not".to_owned(),
+    ] {
+        let ask = format!("sandbox.ask_command=[{command}]");
+        let line = [
+            "run",
+            "-m",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+            "--sandbox",
+            "workspace",
+            "--set",
+            "sandbox.ask=on-request",
+            "--set",
+            &ask,
+            "task",
+        ];
+        let ran = ended(place.command(&line).env("PATH", &paths).spawn().unwrap());
+        all += &place.plain(&format!("{command}: {} {}", ran.code, ran.err));
+    }
+    insta::assert_snapshot!(all, @"
+    /home/w/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    ~/w/link: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/link, since they may write in /home/w; keep what decides for you elsewhere
+    ~/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    ~/of-theirs: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/w/rules: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/rules, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/w/later: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/later, since they may write in /home/w; keep what decides for you elsewhere
+    may-not: 2 undertext: sandbox.ask_command: may-not is in no directory of PATH; give its full path
+    ~/may-not: 2 undertext: sandbox.ask_command: /home/may-not is no program that can be run; name one that is there
+    ");
+    assert!(place.transcripts().is_empty());
 }
