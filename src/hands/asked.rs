@@ -22,7 +22,7 @@ use crate::exchange::Status;
 use crate::hands::upstream::authority;
 use crate::hands::{Hands, Launch, Order, Workspace, path_argument};
 use crate::id::CallId;
-use crate::sandbox::Bounds;
+use crate::sandbox::{self, Bounds};
 use crate::tools::capture::{Capture, Printed};
 use crate::tools::process::{self, Ended, Job, Session};
 use crate::tools::{Outcome, clip, scope};
@@ -296,11 +296,10 @@ impl Asking {
         let of_system = ["/proc", "/sys", "/dev"]
             .iter()
             .any(|top| real.starts_with(top));
-        let of_repository = real.iter().any(|part| part == ".git");
         if self.workspace.holds(&real)
             || self.bounds.hides(&real)
             || of_system
-            || of_repository
+            || sandbox::is_in_repository(&real)
             || directory.parent().is_none()
         {
             return None;

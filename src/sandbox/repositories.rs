@@ -5,6 +5,7 @@
 //! what is found there leads back.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -245,7 +246,8 @@ impl Search {
         if !is_real(directory) || self.found.is_granted(directory) {
             return Ok(());
         }
-        let own = if directory.file_name().is_some_and(|name| name == ".hg") {
+        let is_hg = |name: &OsStr| name.eq_ignore_ascii_case(".hg");
+        let own = if directory.file_name().is_some_and(is_hg) {
             directory.join("hgrc")
         } else {
             directory.join("repo/config.toml")

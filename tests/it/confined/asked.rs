@@ -12,7 +12,7 @@ use undertext::hands::{Approval, Hands, Verdict, Wish};
 use undertext::id::Digest;
 use undertext::setup::Sandbox;
 
-use super::{Area, By, bash, had, order, read, ways};
+use super::{Area, By, bash, had, order, read, repository, ways};
 
 /// Hands that ask, if this machine can hold them so; what they asked is noted.
 async fn asking(area: &Area, by: By) -> Option<(Hands, Arc<Mutex<Vec<String>>>)> {
@@ -48,6 +48,7 @@ async fn a_file_outside_is_allowed_for_that_call_and_nothing_else() {
         let Some((hands, asked)) = asking(&area, by).await else {
             continue;
         };
+        repository(&area.path("outside/bare"));
         let place = area.path("").display().to_string();
         let write = async |path: &str| {
             let arguments = json!({"path": path, "content": "new\n"});
@@ -73,6 +74,10 @@ async fn a_file_outside_is_allowed_for_that_call_and_nothing_else() {
             "../ours/yes.txt",
             ".git/hooks/yes.txt",
             "../outside/.git/yes.txt",
+            "../outside/.GIT/yes.txt",
+            "../outside/.hg/yes.txt",
+            "../outside/.jj/repo/yes.txt",
+            "../outside/bare/hooks/yes.txt",
             "/proc/yes.txt",
         ] {
             let (status, said) = write(path).await;
