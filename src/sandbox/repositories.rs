@@ -58,6 +58,7 @@ pub(super) fn find(
     };
     let hidden = bounds.hidden.iter().filter_map(|path| real(path));
     let hidden: Vec<PathBuf> = hidden.collect();
+    let distrusted = bounds.distrusted();
     for root in &bounds.written() {
         if !root.is_dir() || search.found.is_granted(root) {
             continue;
@@ -91,6 +92,14 @@ pub(super) fn find(
                 search.hold(root, above);
             }
         }
+    }
+    // Where tools may write, now or before, the other name may lie beside it.
+    let laid = |hidden: &&PathBuf| {
+        let mut places = distrusted.iter();
+        places.any(|place| hidden.starts_with(place))
+    };
+    for hidden in hidden.iter().filter(laid) {
+        search.remember_linked(hidden);
     }
     let home = bounds.home.as_deref();
     let read = bounds.roots.first().map(|root| (root, false));
