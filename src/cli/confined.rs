@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
-use undertext::config;
+use undertext::config::{self, Settings};
 #[cfg(target_os = "linux")]
 use undertext::hands::Launch;
 use undertext::hands::{External, Hands, Workspace};
@@ -126,22 +126,30 @@ async fn free(site: Site, _: &Process) -> Result<Hands, Failure> {
     Ok(Hands::in_process_with(site.workspace, site.tools))
 }
 
-/// What this machine enforces of a sandbox, tried in a workspace of its own; why not, if it cannot.
+/// What this machine enforces of the sandbox of these settings, tried in a workspace of its own; why not,
+/// if it cannot, or if no run that begins here could mean it.
 pub(super) async fn tried(
-    sandbox: &Sandbox,
+    settings: &Settings,
     process: &Process,
 ) -> Result<(Enforced, Bounds), Unheld> {
+    let sandbox = &settings.policy.sandbox;
     let failed = |error: &dyn std::error::Error| Unheld::new(error.to_string(), Some(ELSEWHERE));
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
-    check(sandbox, &workspace, None, process)?;
+    let asked = Asked::of(settings, None, process)?;
+    let here = process.here(Path::new(""));
+    let home = start::home(&process.environment);
+    // Where no run can begin, what counts from its workspace counts from the one of its own.
+    let here = Workspace::open(&here, home.as_deref(), Vec::new());
+    let here = here.as_ref().unwrap_or(&workspace);
+    check(sandbox, here, asked.as_ref(), process)?;
     let site = Site {
         workspace,
         tools: Vec::new(),
         ours: Vec::new(),
         above: Vec::new(),
-        asked: None,
+        asked,
     };
     let (hands, enforced, bounds) = confined(sandbox, site, process).await?;
     hands.close().await;

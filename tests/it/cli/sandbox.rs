@@ -202,3 +202,73 @@ fn whoever_is_asked_lies_where_tools_do_not_write() {
     ");
     assert!(place.transcripts().is_empty());
 }
+
+/// What keeps a run from beginning keeps `doctor` from calling it well.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_no_run_begins_with_fails_in_doctor_as_well() {
+    let place = Place::new();
+    let of_workspace = "sandbox.ask_command=[~/w/a.txt]";
+    fs::set_permissions(
+        place.path("home/w/a.txt"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+    let asks = "sandbox.ask=on-request";
+    let mut all = String::new();
+    for (more, proxy) in [
+        (&["--set", asks][..], None),
+        (&["--set", asks, "--set", of_workspace], None),
+        (&["--set", "sandbox.write=[~/x]"], None),
+        (&["--set", "sandbox.write=[../x]"], None),
+        (&["--network=crates.io"], Some("socks5://127.0.0.1:9")),
+    ] {
+        let said = |line: &[&str]| {
+            let line = [line, &["--sandbox", "workspace"], more].concat();
+            let mut command = place.command(&line);
+            command.envs(proxy.map(|proxy| ("HTTPS_PROXY", proxy)));
+            ended(command.spawn().unwrap())
+        };
+        let server = ["--base-url", "http://127.0.0.1:9/v1"];
+        let run = said(&[&["run", "-m", "m", "task"][..], &server].concat());
+        let doctor = said(&["doctor", "-m", "offline"]);
+        assert_eq!((run.code, doctor.code), (2, 2), "{run:?} {doctor:?}");
+        let told = doctor
+            .out
+            .lines()
+            .find_map(|line| line.strip_prefix("fail  sandbox   "));
+        assert_eq!(
+            told,
+            run.err.trim().strip_prefix("undertext: "),
+            "{doctor:?}"
+        );
+        all += &place.plain(&run.err);
+    }
+    insta::assert_snapshot!(all, @"
+    undertext: sandbox.ask is on-request, but sandbox.ask_command names no program to ask
+    undertext: sandbox.ask_command: tools could put something else in the place of /home/w/a.txt, since they may write in /home/w; keep what decides for you elsewhere
+    undertext: sandbox.write: /home/x is not there; make it first, so that what is written there stays
+    undertext: sandbox.write: /home/x is not there; make it first, so that what is written there stays
+    undertext: HTTPS_PROXY names a proxy of the kind socks5://, and single hosts can be reached through http:// alone; change or unset it, or say --network=open
+    ");
+    let line = [
+        "doctor",
+        "-m",
+        "offline",
+        "--sandbox",
+        "workspace",
+        "--set",
+        "sandbox.write=[.git]",
+    ];
+    let ran = place.run(&line);
+    let told: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("hooks and config"))
+        .collect();
+    if !ran.out.contains("by namespaces") {
+        println!("skipped: other mechanisms say it in other words");
+        return;
+    }
+    insta::assert_snapshot!(told.join("\n"), @"ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for .git, as you said");
+}
