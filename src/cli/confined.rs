@@ -1,6 +1,5 @@
 //! The hands of a run: confined as the settings say, or held by nothing.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -12,6 +11,7 @@ use undertext::hands::{External, Hands, Workspace};
 use undertext::sandbox::{Bounds, Enforced, Home, Mechanism};
 use undertext::setup::{Network, Reach, Sandbox};
 
+use crate::cli::asked::Asked;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::{Process, advice, outputs, start};
 
@@ -33,6 +33,15 @@ impl Unheld {
             exit: Exit::Sandbox,
             why: why.into(),
             advice,
+        }
+    }
+
+    /// Settings mean something else than can be had.
+    pub(super) fn usage(why: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            why: why.into(),
+            advice: None,
         }
     }
 }
@@ -83,63 +92,6 @@ pub(super) use undertext::hands::Ahead;
 #[derive(Debug)]
 pub(super) struct Ahead;
 
-/// A program that decides for the user.
-#[derive(Debug)]
-pub(super) struct Asked {
-    command: Vec<String>,
-    /// Its variables.
-    environment: Vec<(OsString, OsString)>,
-}
-
-impl Asked {
-    /// The program that the settings name, if it is to be asked. It has the variables of the user, but
-    /// not the model's key.
-    pub(super) fn of(
-        settings: &Settings,
-        key: Option<&str>,
-        process: &Process,
-    ) -> Result<Option<Self>, Failure> {
-        if !settings
-            .policy
-            .sandbox
-            .reach()
-            .is_some_and(|reach| reach.asks)
-        {
-            return Ok(None);
-        }
-        let mut command = settings.asked.clone();
-        let Some(program) = command.first_mut().filter(|program| !program.is_empty()) else {
-            return Err(Failure::usage(
-                "sandbox.ask is on-request, but sandbox.ask_command names no program to ask; \
-                 name one there",
-            ));
-        };
-        if let (Some(rest), Some(home)) = (
-            program.strip_prefix("~/"),
-            start::home(&process.environment),
-        ) {
-            *program = home.join(rest).to_string_lossy().into_owned();
-        }
-        if program.contains('/') && !program.starts_with('/') {
-            return Err(Failure::usage(format!(
-                "sandbox.ask_command: {program} counts from nowhere; give its full path, or its name \
-                 alone if it is in PATH"
-            )));
-        }
-        let is_key = |name: &str| {
-            name == "OPENAI_API_KEY"
-                || key == Some(name)
-                || settings.server.api_key_env.as_deref() == Some(name)
-        };
-        let variables = process.environment.iter().filter(|(name, _)| !is_key(name));
-        let environment = variables.map(|(name, value)| (name.into(), value.into()));
-        Ok(Some(Self {
-            command,
-            environment: environment.collect(),
-        }))
-    }
-}
-
 /// Hands within the bounds that a sandbox means, and what a person should know of them.
 pub(super) async fn hands(
     sandbox: &Sandbox,
@@ -149,12 +101,13 @@ pub(super) async fn hands(
     let Some(reach) = sandbox.reach() else {
         return Ok((free(site).await?, OFF.to_owned()));
     };
-    let (bounds, around) = bounds(sandbox, &site, process)?;
-    check_written(&bounds, &site)?;
-    #[cfg(target_os = "linux")]
-    if matches!(reach.network, Network::Hosts(_)) || reach.asks {
-        upstream(process).map_err(|error| Failure::usage(error.to_string()))?;
-    }
+    let (bounds, around) = bounds(sandbox, &site.workspace, &site.ours, process)?;
+    check(
+        &bounds,
+        &site.workspace,
+        (reach, site.asked.as_ref()),
+        process,
+    )?;
     let (hands, enforced, _) = confined(bounds, &around, site, process).await?;
     let how = match enforced.mechanism {
         Mechanism::Namespaces => "",
@@ -194,25 +147,37 @@ async fn free(site: Site) -> Result<Hands, Failure> {
     Ok(Hands::in_process_with(site.workspace, site.tools))
 }
 
-/// What this machine enforces of a sandbox, tried in a workspace of its own; why not, if it cannot.
+/// What this machine enforces of the sandbox of these settings, tried in a workspace of its own; why not,
+/// if it cannot, or if no run that begins here could mean it.
 pub(super) async fn tried(
-    sandbox: &Sandbox,
+    settings: &Settings,
     process: &Process,
 ) -> Result<(Enforced, Bounds), Unheld> {
+    let sandbox = &settings.policy.sandbox;
     let failed =
         |error: &dyn std::error::Error| Unheld::new(error.to_string(), Some(advice::TEMPORARY));
     let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
+    let asked = Asked::of(settings, None, process)?;
+    if let Some(reach) = sandbox.reach() {
+        let here = process.here(Path::new(""));
+        let home = start::home(&process.environment);
+        // Where no run can begin, what counts from its workspace counts from the one of its own.
+        let here = Workspace::open(&here, home.as_deref(), Vec::new());
+        let here = here.as_ref().unwrap_or(&workspace);
+        let (bounds, _) = bounds(sandbox, here, &[], process)?;
+        check(&bounds, here, (reach, asked.as_ref()), process)?;
+    }
     let site = Site {
         workspace,
         tools: Vec::new(),
         ours: Vec::new(),
         above: Vec::new(),
-        asked: None,
+        asked,
         ahead: later(process),
     };
-    let (bounds, around) = bounds(sandbox, &site, process)?;
+    let (bounds, around) = bounds(sandbox, &site.workspace, &site.ours, process)?;
     let (hands, enforced, bounds) = confined(bounds, &around, site, process).await?;
     hands.close().await;
     Ok((enforced, bounds))
@@ -233,9 +198,13 @@ pub(super) fn network(reach: &Reach) -> String {
     network + asks
 }
 
-/// What tools may reach at a site, and what is around it. The whole machine and the whole home directory are
-/// not let to be written, as no run is let to work there.
-fn bounds(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(Bounds, Home), Unheld> {
+/// What tools may reach in a workspace, from which these places of ours are kept, and what is around it.
+fn bounds(
+    sandbox: &Sandbox,
+    workspace: &Workspace,
+    ours: &[PathBuf],
+    process: &Process,
+) -> Result<(Bounds, Home), Unheld> {
     let environment = &process.environment;
     let settings = config::own_file(environment);
     let settings = settings.iter().filter_map(|file| file.parent());
@@ -243,7 +212,7 @@ fn bounds(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(Bounds, 
         .get("PATH")
         .map(String::as_str)
         .unwrap_or_default();
-    let ours = site.ours.iter().cloned();
+    let ours = ours.iter().cloned();
     let ours = ours.chain(config::state_dir(environment));
     let around = Home {
         directory: start::home(environment),
@@ -252,9 +221,47 @@ fn bounds(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(Bounds, 
             .collect(),
         ours: ours.chain(settings.map(Path::to_owned)).collect(),
     };
-    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
+    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
     let bounds = Bounds::of(sandbox, &roots, &around)
         .ok_or_else(|| Unheld::new("there are no bounds", None))?;
+    Ok((bounds, around))
+}
+
+/// Refuses what nobody means, or what cannot be had in a workspace with such settings.
+#[cfg(target_os = "linux")]
+fn check(
+    bounds: &Bounds,
+    workspace: &Workspace,
+    (reach, asked): (&Reach, Option<&Asked>),
+    process: &Process,
+) -> Result<(), Unheld> {
+    check_wide(bounds, process)?;
+    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
+    check_written(bounds, &roots)?;
+    if let Some(asked) = asked {
+        asked.check(bounds)?;
+    }
+    if matches!(reach.network, Network::Hosts(_)) || reach.asks {
+        upstream(process).map_err(|error| Unheld::usage(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Elsewhere there is no sandbox, which is told before all else.
+#[cfg(not(target_os = "linux"))]
+fn check(
+    _: &Bounds,
+    _: &Workspace,
+    _: (&Reach, Option<&Asked>),
+    _: &Process,
+) -> Result<(), Unheld> {
+    Ok(())
+}
+
+/// Refuses to let tools write the whole machine or the whole home directory, as it refuses to let them
+/// work there.
+#[cfg(target_os = "linux")]
+fn check_wide(bounds: &Bounds, process: &Process) -> Result<(), Unheld> {
     for path in bounds.written_outside() {
         let real = outputs::real(path);
         let what = if real.parent().is_none() {
@@ -264,23 +271,19 @@ fn bounds(sandbox: &Sandbox, site: &Site, process: &Process) -> Result<(Bounds, 
         } else {
             continue;
         };
-        return Err(Unheld {
-            exit: Exit::Usage,
-            why: format!(
-                "sandbox.write: {} {what}; name those directories in it that tools are to write",
-                path.display()
-            ),
-            advice: None,
-        });
+        return Err(Unheld::usage(format!(
+            "sandbox.write: {} {what}; name those directories in it that tools are to write",
+            path.display()
+        )));
     }
-    Ok((bounds, around))
+    Ok(())
 }
 
 /// Refuses to let tools write what is not there: it would be gone with them.
-fn check_written(bounds: &Bounds, site: &Site) -> Result<(), Failure> {
-    let roots: Vec<PathBuf> = site.workspace.roots().map(Path::to_owned).collect();
-    bounds.missing(&roots).map_or(Ok(()), |path| {
-        Err(Failure::usage(format!(
+#[cfg(target_os = "linux")]
+fn check_written(bounds: &Bounds, roots: &[PathBuf]) -> Result<(), Unheld> {
+    bounds.missing(roots).map_or(Ok(()), |path| {
+        Err(Unheld::usage(format!(
             "sandbox.write: {} is not there; make it first, so that what is written there stays",
             path.display()
         )))
@@ -294,8 +297,6 @@ async fn confined(
     site: Site,
     process: &Process,
 ) -> Result<(Hands, Enforced, Bounds), Unheld> {
-    use undertext::hands::Approval;
-
     let Site {
         workspace,
         tools,
@@ -333,12 +334,7 @@ async fn confined(
         .filter(|path| path.is_dir())
         .fold(bounds, Bounds::reading)
         .seeing(above);
-    let approval = asked.and_then(|asked| {
-        let mut words = asked.command.into_iter();
-        let program = PathBuf::from(words.next()?);
-        let arguments = words.map(OsString::from).collect();
-        Some(Approval::command(program, arguments, asked.environment))
-    });
+    let approval = asked.map(|asked| asked.approval(&bounds));
     let held = bounds.clone();
     let hands = match approval {
         Some(by) => Hands::confined_asking(workspace, tools, bounds, ahead, by).await,

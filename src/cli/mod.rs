@@ -24,6 +24,7 @@ mod stop;
 mod logs;
 mod task;
 mod lock;
+mod asked;
 mod confined;
 mod site;
 pub(crate) mod hands;

@@ -23,6 +23,7 @@ use undertext::tools::Toolbox;
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
+use crate::cli::asked::Asked;
 use crate::cli::confined::{self, Ahead, Site};
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
@@ -328,7 +329,7 @@ pub(super) async fn agent(
         tools: files.iter().map(|file| file.tool.clone()).collect(),
         ours: site::ours(args, start, process),
         above: wanted.above(workspace),
-        asked: confined::Asked::of(&start.settings, key_variable(start), process)?,
+        asked: Asked::of(&start.settings, key_variable(start), process)?,
         ahead,
     };
     let hands = async {

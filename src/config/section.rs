@@ -442,7 +442,7 @@ section! {
         network: NetworkChoice,
         /// Whether somebody is asked about a file or a host that is out of bounds (`on-request`).
         ask: AskMode,
-        /// The program that is asked then, and its arguments.
+        /// The program that is asked then, and its arguments; none of them may lie where tools write.
         ask_command: Vec<String>,
     }
     sections {

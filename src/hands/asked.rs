@@ -2,7 +2,7 @@
 //!
 //! Nobody is, unless a user wants it. Then two things can be asked for, because the answer can be kept to
 //! exactly them: a file outside the workspace that `Read`, `Write` or `Edit` names, which is allowed for
-//! that call, and a host of the network, which is allowed for the run. The call is then made in a process
+//! that call, and a port of a host, which is allowed for the run. The call is then made in a process
 //! of its own whose bounds hold that file's directory, and which runs no command. What a command may reach
 //! was settled when its process began, and stays so; what is hidden or protected is never asked for.
 
@@ -19,9 +19,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::exchange::Status;
+use crate::hands::upstream::authority;
 use crate::hands::{Hands, Launch, Order, Workspace, path_argument};
 use crate::id::CallId;
-use crate::sandbox::Bounds;
+use crate::sandbox::{self, Bounds};
 use crate::tools::capture::{Capture, Printed};
 use crate::tools::process::{self, Ended, Job, Session};
 use crate::tools::{Outcome, clip, scope};
@@ -29,8 +30,8 @@ use crate::tools::{Outcome, clip, scope};
 /// How long whoever is asked may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Of how many hosts somebody is asked in one run.
-const HOSTS: usize = 32;
+/// Of how many ports of hosts somebody is asked in one run.
+const PORTS: usize = 32;
 
 /// The longest reason that is told, in characters.
 const REASON_CHARS: u64 = 300;
@@ -57,7 +58,7 @@ pub struct Question {
 }
 
 /// What is wanted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "wants", rename_all = "snake_case")]
 pub enum Wish {
     /// To read a file.
@@ -74,7 +75,7 @@ pub enum Wish {
     Connect {
         /// Its name or address.
         host: String,
-        /// The port of the first connection. Others are allowed with it.
+        /// Its port. What else listens on that host is asked for apart.
         port: u16,
     },
 }
@@ -84,7 +85,9 @@ impl fmt::Display for Wish {
         match self {
             Self::Read { path } => write!(f, "to read {}", shown(path)),
             Self::Write { path } => write!(f, "to write {}", shown(path)),
-            Self::Connect { host, .. } => write!(f, "to connect to {host}"),
+            Self::Connect { host, port } => {
+                write!(f, "to connect to {}", authority(host, *port))
+            }
         }
     }
 }
@@ -185,7 +188,7 @@ pub(super) struct Asking {
     workspace: Workspace,
     bounds: Bounds,
     launch: Launch,
-    hosts: tokio::sync::Mutex<HashMap<String, bool>>,
+    ports: tokio::sync::Mutex<HashMap<Wish, bool>>,
     /// What was answered and is in no result yet.
     untold: Mutex<Vec<String>>,
 }
@@ -202,32 +205,26 @@ impl Asking {
             workspace,
             bounds,
             launch,
-            hosts: tokio::sync::Mutex::default(),
+            ports: tokio::sync::Mutex::default(),
             untold: Mutex::default(),
         }
     }
 
-    /// Whether the run may connect to a host. It is asked once of each, one after the other.
+    /// Whether the run may connect to this port of a host. It is asked once of each, one after the other.
     pub(super) async fn may_connect(&self, host: &str, port: u16) -> bool {
-        let mut hosts = self.hosts.lock().await;
-        if let Some(known) = hosts.get(host) {
+        let host = host.to_owned();
+        let wish = Wish::Connect { host, port };
+        let mut ports = self.ports.lock().await;
+        if let Some(known) = ports.get(&wish) {
             return *known;
         }
-        if hosts.len() >= HOSTS {
+        if ports.len() >= PORTS {
             return false;
         }
-        let verdict = self
-            .put(
-                Wish::Connect {
-                    host: host.to_owned(),
-                    port,
-                },
-                None,
-                "the network is off but for named hosts",
-            )
-            .await;
-        hosts.insert(host.to_owned(), verdict.allow);
-        let line = told(&verdict, &format!("to connect to {host}"), "for this run");
+        let policy = "the network is off but for named hosts";
+        let verdict = self.put(wish.clone(), None, policy).await;
+        let line = told(&verdict, &wish.to_string(), "for this run");
+        ports.insert(wish, verdict.allow);
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.push(line);
         verdict.allow
@@ -299,11 +296,10 @@ impl Asking {
         let of_system = ["/proc", "/sys", "/dev"]
             .iter()
             .any(|top| real.starts_with(top));
-        let of_repository = real.iter().any(|part| part == ".git");
         if self.workspace.holds(&real)
             || self.bounds.hides(&real)
             || of_system
-            || of_repository
+            || sandbox::is_in_repository(&real)
             || directory.parent().is_none()
         {
             return None;

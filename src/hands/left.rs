@@ -291,7 +291,9 @@ impl Trace {
             ),
             Self::Replaced => format!(
                 "replaced while this ran: {names}; version control shows and checks out something else \
-                 than was committed there: `git --no-replace-objects` does not, `git replace -d` ends it"
+                 than was committed there: `git --no-replace-objects` does not and `git replace -d` ends \
+                 it; `info/grafts` and `shallow`, where commits have other parents or none, are files to \
+                 remove unless you know them"
             ),
             Self::Lock => format!(
                 "locks were left in a repository while this ran: {names}; version control does nothing \

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
 use crate::hands::asked::Asking;
-use crate::hands::upstream::Upstream;
+use crate::hands::upstream::{Upstream, authority};
 use crate::hands::wanted::{Body, Wanted, wanted};
 
 /// The longest head of a request, in bytes.
@@ -74,12 +74,7 @@ async fn pass(mut stream: TcpStream, (hosts, upstream, asking): &Ways) -> io::Re
         && let Some(asking) = asking
         && asking.may_connect(&host, port).await
     {
-        let brackets = if host.contains(':') {
-            ("[", "]")
-        } else {
-            ("", "")
-        };
-        hosts.push(format!("{}{host}{}:{port}", brackets.0, brackets.1));
+        hosts.push(authority(&host, port));
     }
     if !is_allowed(&host, port, &hosts) {
         let text = if WEB.iter().any(|usual| is_allowed(&host, *usual, &hosts)) {

@@ -1,4 +1,5 @@
-//! What a repository shows in the place of what was committed: replaced objects and grafts.
+//! What a repository shows in the place of what was committed: replaced objects, grafts, and a history that
+//! is cut.
 //!
 //! Version control says nothing of them: whoever looks at a commit sees what stands in its place.
 
@@ -18,8 +19,8 @@ const ONE_EACH: &str = "refs/replace";
 /// Where they are told together with all other names.
 const PACKED: &str = "packed-refs";
 
-/// Where commits are told to have other parents.
-const GRAFTS: &str = "info/grafts";
+/// Where commits are told to have other parents, or none.
+const PARENTS: [&str; 2] = ["info/grafts", "shallow"];
 
 /// How many replacements are told apart.
 const ENTRIES: usize = 20_000;
@@ -57,10 +58,11 @@ pub(super) fn replaced(repository: &Path) -> BTreeMap<String, u64> {
             }
         }
     }
-    let grafts = repository.join(GRAFTS);
-    if sandbox::is_there(&grafts) {
-        let stamp = watched::stamp(&grafts, Depth::Entries);
-        found.insert(GRAFTS.to_owned(), stamp);
+    for name in PARENTS {
+        let path = repository.join(name);
+        if sandbox::is_there(&path) {
+            found.insert(name.to_owned(), watched::stamp(&path, Depth::Entries));
+        }
     }
     found
 }

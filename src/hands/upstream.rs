@@ -158,7 +158,7 @@ impl Way {
 }
 
 /// A host and its port, as they are written.
-fn authority(host: &str, port: u16) -> String {
+pub(super) fn authority(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")
     } else {

@@ -195,18 +195,21 @@ fn within(bounds: &Bounds, class: Class, held: Held) -> Held {
     match class {
         Class::Network if bounds.open => Held::open("you opened it (sandbox.network)"),
         Class::Network => held.but_for(&bounds.hosts.join(", ")),
-        Class::Write | Class::Attributes => held.but_for(&told(&bounds.written_outside())),
+        Class::Write | Class::Attributes => held.but_for(&told(bounds, &bounds.written_outside())),
         Class::Read => {
             let read = bounds.read_at_home();
             let home = bounds.home.as_deref();
             match read.iter().find(|path| holds(path, home)) {
                 Some(path) => Held::Open(format!("you opened {}", path.display()).into()),
-                None => held.but_for(&told(&read)),
+                None => held.but_for(&told(bounds, &read)),
             }
         }
         Class::Repositories => {
             let named = bounds.unprotected.iter().filter(|path| bounds.writes(path));
-            held.but_for(&told(&named.map(PathBuf::as_path).collect::<Vec<_>>()))
+            held.but_for(&told(
+                bounds,
+                &named.map(PathBuf::as_path).collect::<Vec<_>>(),
+            ))
         }
         Class::NewRepositories
         | Class::Names
@@ -229,8 +232,14 @@ fn holds(path: &Path, home: Option<&Path>) -> bool {
     home.is_some_and(|home| home.starts_with(path))
 }
 
-/// `/a, /b`
-fn told(paths: &[&Path]) -> String {
-    let paths = paths.iter().map(|path| path.display().to_string());
+/// `/a, b`: what lies in the workspace is named from there.
+fn told(bounds: &Bounds, paths: &[&Path]) -> String {
+    let workspace = bounds.write.iter().chain(&bounds.roots).next();
+    let named = |path: &&Path| {
+        let below = workspace.and_then(|workspace| path.strip_prefix(workspace).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty());
+        below.unwrap_or(path).display().to_string()
+    };
+    let paths = paths.iter().map(named);
     paths.collect::<Vec<_>>().join(", ")
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::sandbox::paths::is_there;
 use crate::sandbox::protected::REPOSITORY;
 
 /// How many entries are looked at.
@@ -22,6 +23,29 @@ pub(crate) enum Sort {
     Bare,
     /// What another system keeps.
     Other,
+}
+
+impl Sort {
+    /// What something is taken for by its name alone.
+    fn named(name: &OsStr) -> Option<Self> {
+        // Some file systems do not tell letters of either case apart.
+        if name.eq_ignore_ascii_case(REPOSITORY) {
+            return Some(Self::Git);
+        }
+        let mut others = OTHERS.iter();
+        others
+            .any(|other| name.eq_ignore_ascii_case(other))
+            .then_some(Self::Other)
+    }
+}
+
+/// Whether a path without links is, or lies in, what any version control takes for its own.
+pub(crate) fn is_in_repository(real: &Path) -> bool {
+    let mut above = real.ancestors();
+    above.any(|above| {
+        let is_named = above.file_name().and_then(Sort::named).is_some();
+        is_named || Seen::of(above).is_repository()
+    })
 }
 
 /// What was found.
@@ -49,11 +73,8 @@ impl Ground {
                 left = still;
                 let name = entry.file_name();
                 seen.note(&name);
-                // Some file systems do not tell letters of either case apart.
-                if name.eq_ignore_ascii_case(REPOSITORY) {
-                    ground.found.push((entry.path(), Sort::Git));
-                } else if OTHERS.iter().any(|other| name == *other) {
-                    ground.found.push((entry.path(), Sort::Other));
+                if let Some(sort) = Sort::named(&name) {
+                    ground.found.push((entry.path(), sort));
                 } else if name != "node_modules" && entry.file_type().is_ok_and(|of| of.is_dir()) {
                     directories.push_back(entry.path());
                 }
@@ -75,6 +96,11 @@ struct Seen([bool; PARTS.len()]);
 const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Seen {
+    /// What of it is in a directory.
+    fn of(directory: &Path) -> Self {
+        Self(PARTS.map(|part| is_there(&directory.join(part))))
+    }
+
     fn note(&mut self, name: &OsStr) {
         for (seen, part) in self.0.iter_mut().zip(PARTS) {
             *seen |= name.eq_ignore_ascii_case(part);
@@ -105,6 +131,7 @@ mod tests {
             "e/refs",
             "e/objects",
             "f/.hg",
+            "f/x/.JJ",
             "node_modules/g/.git",
         ] {
             fs::create_dir_all(at.join(name)).unwrap();
@@ -125,8 +152,23 @@ mod tests {
             ("d", Sort::Bare),
             ("e/.git", Sort::Git),
             ("f/.hg", Sort::Other),
+            ("f/x/.JJ", Sort::Other),
         ];
         assert_eq!(found, expected.map(|(path, sort)| (Path::new(path), sort)));
         assert!(!ground.is_cut);
+        for (path, is_in) in [
+            ("d/hooks/new", true),
+            ("b/c/config", true),
+            ("b/c", true),
+            ("b/file", false),
+            ("a/.GIT/config", true),
+            ("a/new/.Git", true),
+            ("f/.hg/hgrc", true),
+            ("f/x/.JJ/repo", true),
+            ("e/objects/x", false),
+            ("e/.gitignore", false),
+        ] {
+            assert_eq!(is_in_repository(&at.join(path)), is_in, "{path}");
+        }
     }
 }

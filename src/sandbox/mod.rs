@@ -57,7 +57,7 @@ use serde::{Deserialize, Serialize};
 pub use self::bounds::{Bounds, Home, KNOWN_DIRECTORIES, Way};
 pub use self::classes::{Class, Held, stopped};
 #[cfg(target_os = "linux")]
-pub(crate) use self::ground::Ground;
+pub(crate) use self::ground::{Ground, is_in_repository};
 #[cfg(target_os = "linux")]
 pub(crate) use self::namespaces::{begin_own, map_ids};
 #[cfg(target_os = "linux")]

@@ -113,6 +113,29 @@ pub(crate) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf
         let links = Vec::new();
         return Ok(Led { real, links });
     }
+    let is_below = |place: &Path| distrusted.iter().any(|above| is_below(place, above));
+    walk(path, |place, is_link| is_link && is_below(place))
+}
+
+/// The one of these directories in which whoever may write there can lead a path elsewhere, or change what
+/// it leads to.
+pub(crate) fn replaceable<'a>(path: &Path, written: &'a [PathBuf]) -> Option<&'a Path> {
+    let is_below = |place: &Path| written.iter().any(|above| is_below(place, above));
+    let place = match walk(path, |place, _| is_below(place)) {
+        Ok(led) => led.real,
+        Err(place) => place,
+    };
+    let mut written = written.iter().map(PathBuf::as_path);
+    written.find(|above| place.starts_with(above))
+}
+
+fn is_below(place: &Path, above: &Path) -> bool {
+    place != above && place.starts_with(above)
+}
+
+/// Follows a path part by part. `Err` is a place on the way that is refused, told whether it is a link, or
+/// one link too many.
+fn walk(path: &Path, is_refused: impl Fn(&Path, bool) -> bool) -> Result<Led, PathBuf> {
     let mut led = Led {
         real: PathBuf::from(ROOT),
         links: Vec::new(),
@@ -124,14 +147,15 @@ pub(crate) fn follow(path: &Path, distrusted: &[PathBuf]) -> Result<Led, PathBuf
             continue;
         }
         led.real.push(&name);
-        // Whatever is no link, or is not there, is taken as it is.
-        let Ok(target) = fs::read_link(&led.real) else {
-            continue;
-        };
-        let is_below = |above: &PathBuf| led.real != *above && led.real.starts_with(above);
-        if distrusted.iter().any(is_below) || led.links.len() == LINKS {
+        let target = fs::read_link(&led.real);
+        let is_too_long = target.is_ok() && led.links.len() == LINKS;
+        if is_refused(&led.real, target.is_ok()) || is_too_long {
             return Err(led.real);
         }
+        // Whatever is no link, or is not there, is taken as it is.
+        let Ok(target) = target else {
+            continue;
+        };
         left.extend(names(&target));
         led.links.push((led.real.clone(), target.clone()));
         if target.is_absolute() {
@@ -233,5 +257,33 @@ mod tests {
             }
         }
         assert!(open(&at.join("w/../keys")).is_err());
+    }
+
+    #[test]
+    fn what_can_be_led_elsewhere_or_changed_is_known() {
+        let place = tempfile::tempdir().unwrap();
+        let at = place.path().canonicalize().unwrap();
+        fs::create_dir_all(at.join("w/sub")).unwrap();
+        fs::create_dir_all(at.join("bin")).unwrap();
+        symlink("w/sub/it", at.join("in")).unwrap();
+        symlink("../bin/it", at.join("w/out")).unwrap();
+        symlink("bin", at.join("link")).unwrap();
+        symlink("loop", at.join("loop")).unwrap();
+        for (path, expected) in [
+            ("bin/it", false),
+            ("link/it", false),
+            ("w/../bin/it", false),
+            ("loop", false),
+            ("w", true),
+            ("w/sub/it", true),
+            ("in", true),
+            ("w/out", true),
+            ("w/sub/../../bin/it", true),
+            ("w/none/at/all", true),
+        ] {
+            let written = [at.join("w")];
+            let found = replaceable(&at.join(path), &written);
+            assert_eq!(found, expected.then_some(written[0].as_path()), "{path}");
+        }
     }
 }

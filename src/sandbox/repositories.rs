@@ -5,6 +5,7 @@
 //! what is found there leads back.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ pub(super) fn find(
     };
     let hidden = bounds.hidden.iter().filter_map(|path| real(path));
     let hidden: Vec<PathBuf> = hidden.collect();
+    let distrusted = bounds.distrusted();
     for root in &bounds.written() {
         if !root.is_dir() || search.found.is_granted(root) {
             continue;
@@ -90,6 +92,14 @@ pub(super) fn find(
                 search.hold(root, above);
             }
         }
+    }
+    // Where tools may write, now or before, the other name may lie beside it.
+    let laid = |hidden: &&PathBuf| {
+        let mut places = distrusted.iter();
+        places.any(|place| hidden.starts_with(place))
+    };
+    for hidden in hidden.iter().filter(laid) {
+        search.remember_linked(hidden);
     }
     let home = bounds.home.as_deref();
     let read = bounds.roots.first().map(|root| (root, false));
@@ -245,7 +255,8 @@ impl Search {
         if !is_real(directory) || self.found.is_granted(directory) {
             return Ok(());
         }
-        let own = if directory.file_name().is_some_and(|name| name == ".hg") {
+        let is_hg = |name: &OsStr| name.eq_ignore_ascii_case(".hg");
+        let own = if directory.file_name().is_some_and(is_hg) {
             directory.join("hgrc")
         } else {
             directory.join("repo/config.toml")

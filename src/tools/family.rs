@@ -4,9 +4,10 @@
 //! the mark of the leader, or that descends from it when it is ended. It is ended as a whole. All
 //! that live are known here, so that a program that must leave at once leaves nothing behind.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 #[cfg(target_os = "linux")]
 use rustix::io::Errno;
@@ -20,6 +21,14 @@ use crate::tools::descent::{self, LOOKS, Listed, PAUSE};
 
 /// The variable that marks a process and all that descends from it.
 pub(crate) const MARK: &str = "UNDERTEXT_CALL";
+
+/// What the marks of this process begin with. Its id alone is not enough: another process that sees the
+/// same ones may have it in a namespace of its own, as the first there has.
+static OWN: LazyLock<String> = LazyLock::new(|| {
+    // The standard library draws its keys at random for each process.
+    let random = RandomState::new().hash_one(());
+    format!("{}.{random:016x}.", std::process::id())
+});
 
 /// The families that live.
 static LIVING: Mutex<Living> = Mutex::new(Living {
@@ -47,7 +56,7 @@ fn living() -> MutexGuard<'static, Living> {
 /// For a program that is about to exit and does not wait for its hands.
 pub fn end_all() {
     if end_running() {
-        end_marked(&format!("{MARK}={}.", std::process::id()));
+        end_marked(&format!("{MARK}={}", *OWN));
     }
 }
 
@@ -84,7 +93,7 @@ impl Family {
     ) -> io::Result<(Child, Self)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}.{number}.", std::process::id());
+        let mark = format!("{}{number}.", *OWN);
         // Held while it starts: whoever ends all of them must know of this one.
         let mut living = living();
         if living.closed {

@@ -79,7 +79,7 @@ pub(crate) fn doctor(
     let runtime = process::runtime()?;
     let offline = settings.model.name.as_deref() == Some(NAME) && args.asked.base_url.is_none();
     runtime.block_on(async {
-        sandbox::look(&settings.policy.sandbox, process, &mut findings).await?;
+        sandbox::look(&settings, process, &mut findings).await?;
         if offline {
             self::offline(settings, &mut findings).await?;
         } else {

@@ -1,7 +1,7 @@
 //! What the sandbox stops on this machine, and what it does not.
 
+use undertext::config::Settings;
 use undertext::sandbox::{Held, Mechanism, stopped};
-use undertext::setup::Sandbox;
 
 use crate::cli::confined::Unheld;
 use crate::cli::doctor::check::Findings;
@@ -10,14 +10,15 @@ use crate::cli::{Process, confined};
 
 /// Looks at what is enforced.
 pub(super) async fn look(
-    sandbox: &Sandbox,
+    settings: &Settings,
     process: &Process,
     findings: &mut Findings<'_>,
 ) -> Result<(), Failure> {
+    let sandbox = &settings.policy.sandbox;
     let Some(reach) = sandbox.reach() else {
         return findings.warn("sandbox", "off: tools run with your own rights");
     };
-    let (enforced, bounds) = match confined::tried(sandbox, process).await {
+    let (enforced, bounds) = match confined::tried(settings, process).await {
         Ok(tried) => tried,
         Err(Unheld { exit, why, advice }) => {
             let why = if exit == Exit::Sandbox {

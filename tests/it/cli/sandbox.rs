@@ -1,5 +1,8 @@
 //! What a run says of its sandbox.
 
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
 use super::*;
 
 /// A run whose sandbox cannot be enforced does not begin; one that has none on purpose says so.
@@ -133,4 +136,141 @@ fn what_cannot_be_meant_is_refused() {
     }
     let ran = place.run(&[&line[..], &port].concat());
     assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// What decides for the user is nothing that tools could replace, by whatever name it is given.
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_is_asked_lies_where_tools_do_not_write() {
+    let place = Place::new();
+    let script = |name: &str, interpreter: &str| {
+        let path = place.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!{interpreter}\nexit 1\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("home/w/bin/may-it", "/bin/sh");
+    script("home/may-it", "/bin/sh");
+    script(
+        "home/of-theirs",
+        &place.path("home/w/bin/may-it").display().to_string(),
+    );
+    symlink("../may-it", place.path("home/w/link")).unwrap();
+    symlink("w/bin", place.path("home/bin")).unwrap();
+    fs::write(place.path("home/w/rules"), "").unwrap();
+    let home = place.path("home").canonicalize().unwrap();
+    let home = home.display();
+    let paths = format!("{home}/bin:/usr/bin:/bin");
+    let mut all = String::new();
+    for command in [
+        format!("{home}/w/bin/may-it"),
+        "~/w/link".to_owned(),
+        "~/bin/may-it".to_owned(),
+        "may-it".to_owned(),
+        "~/of-theirs".to_owned(),
+        format!("sh, {home}/w/rules"),
+        format!("sh, {home}/w/later"),
+        "may-not".to_owned(),
+        "~/may-not".to_owned(),
+    ] {
+        let ask = format!("sandbox.ask_command=[{command}]");
+        let line = [
+            "run",
+            "-m",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+            "--sandbox",
+            "workspace",
+            "--set",
+            "sandbox.ask=on-request",
+            "--set",
+            &ask,
+            "task",
+        ];
+        let ran = ended(place.command(&line).env("PATH", &paths).spawn().unwrap());
+        all += &place.plain(&format!("{command}: {} {}", ran.code, ran.err));
+    }
+    insta::assert_snapshot!(all, @"
+    /home/w/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    ~/w/link: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/link, since they may write in /home/w; keep what decides for you elsewhere
+    ~/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    ~/of-theirs: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/w/rules: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/rules, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/w/later: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/later, since they may write in /home/w; keep what decides for you elsewhere
+    may-not: 2 undertext: sandbox.ask_command: may-not is in no directory of PATH; give its full path
+    ~/may-not: 2 undertext: sandbox.ask_command: /home/may-not is no program that can be run; name one that is there
+    ");
+    assert!(place.transcripts().is_empty());
+}
+
+/// What keeps a run from beginning keeps `doctor` from calling it well.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_no_run_begins_with_fails_in_doctor_as_well() {
+    let place = Place::new();
+    let of_workspace = "sandbox.ask_command=[~/w/a.txt]";
+    fs::set_permissions(
+        place.path("home/w/a.txt"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+    let asks = "sandbox.ask=on-request";
+    let mut all = String::new();
+    for (more, proxy) in [
+        (&["--set", asks][..], None),
+        (&["--set", asks, "--set", of_workspace], None),
+        (&["--set", "sandbox.write=[~/x]"], None),
+        (&["--set", "sandbox.write=[../x]"], None),
+        (&["--network=crates.io"], Some("socks5://127.0.0.1:9")),
+    ] {
+        let said = |line: &[&str]| {
+            let line = [line, &["--sandbox", "workspace"], more].concat();
+            let mut command = place.command(&line);
+            command.envs(proxy.map(|proxy| ("HTTPS_PROXY", proxy)));
+            ended(command.spawn().unwrap())
+        };
+        let server = ["--base-url", "http://127.0.0.1:9/v1"];
+        let run = said(&[&["run", "-m", "m", "task"][..], &server].concat());
+        let doctor = said(&["doctor", "-m", "offline"]);
+        assert_eq!((run.code, doctor.code), (2, 2), "{run:?} {doctor:?}");
+        let told = doctor
+            .out
+            .lines()
+            .find_map(|line| line.strip_prefix("fail  sandbox   "));
+        assert_eq!(
+            told,
+            run.err.trim().strip_prefix("undertext: "),
+            "{doctor:?}"
+        );
+        all += &place.plain(&run.err);
+    }
+    insta::assert_snapshot!(all, @"
+    undertext: sandbox.ask is on-request, but sandbox.ask_command names no program to ask; name one there
+    undertext: sandbox.ask_command: tools could put something else in the place of /home/w/a.txt, since they may write in /home/w; keep what decides for you elsewhere
+    undertext: sandbox.write: /home/x is not there; make it first, so that what is written there stays
+    undertext: sandbox.write: /home/x is not there; make it first, so that what is written there stays
+    undertext: HTTPS_PROXY names a proxy of the kind socks5://, and single hosts can be reached through http:// alone; change or unset it, or say --network=open
+    ");
+    let line = [
+        "doctor",
+        "-m",
+        "offline",
+        "--sandbox",
+        "workspace",
+        "--set",
+        "sandbox.write=[.git]",
+    ];
+    let ran = place.run(&line);
+    let told: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("hooks and config"))
+        .collect();
+    if !ran.out.contains("by namespaces") {
+        println!("skipped: other mechanisms say it in other words");
+        return;
+    }
+    insta::assert_snapshot!(told.join("\n"), @"ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for .git, as you said");
 }

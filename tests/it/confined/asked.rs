@@ -12,7 +12,7 @@ use undertext::hands::{Approval, Hands, Verdict, Wish};
 use undertext::id::Digest;
 use undertext::setup::Sandbox;
 
-use super::{Area, By, bash, had, order, read, ways};
+use super::{Area, By, bash, had, order, read, repository, ways};
 
 /// Hands that ask, if this machine can hold them so; what they asked is noted.
 async fn asking(area: &Area, by: By) -> Option<(Hands, Arc<Mutex<Vec<String>>>)> {
@@ -48,6 +48,7 @@ async fn a_file_outside_is_allowed_for_that_call_and_nothing_else() {
         let Some((hands, asked)) = asking(&area, by).await else {
             continue;
         };
+        repository(&area.path("outside/bare"));
         let place = area.path("").display().to_string();
         let write = async |path: &str| {
             let arguments = json!({"path": path, "content": "new\n"});
@@ -73,6 +74,10 @@ async fn a_file_outside_is_allowed_for_that_call_and_nothing_else() {
             "../ours/yes.txt",
             ".git/hooks/yes.txt",
             "../outside/.git/yes.txt",
+            "../outside/.GIT/yes.txt",
+            "../outside/.hg/yes.txt",
+            "../outside/.jj/repo/yes.txt",
+            "../outside/bare/hooks/yes.txt",
             "/proc/yes.txt",
         ] {
             let (status, said) = write(path).await;
@@ -129,11 +134,9 @@ async fn what_was_allowed_is_the_file_that_was_asked_about() {
     }
 }
 
-/// A host is asked for once, and reached from then on.
-#[tokio::test]
-async fn a_host_is_allowed_for_the_run() {
+/// The port of a server that says `yes` to everything.
+fn served() -> u16 {
     use std::io::{Read as _, Write as _};
-    let area = Area::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -145,34 +148,45 @@ async fn a_host_is_allowed_for_the_run() {
                 .ok();
         }
     });
+    port
+}
+
+/// A port of a host is asked for once, and reached from then on; what else listens there is not.
+#[tokio::test]
+async fn a_port_of_a_host_is_allowed_for_the_run() {
+    let area = Area::new();
+    let (port, beside) = (served(), served());
     let Some((hands, asked)) = asking(&area, By::Namespaces).await else {
         return;
     };
-    let ask = |host: &str| {
+    let ask = |host: &str, port: u16| {
         format!(
             "exec 3<>/dev/tcp/127.0.0.1/${{HTTP_PROXY##*:}}; \
              printf 'GET http://{host}:{port}/ HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3"
         )
     };
-    let first = bash(&hands, &ask("127.0.0.1")).await.content;
-    let line =
-        "yes\n[sandbox: the user was asked and allowed for this run to connect to 127.0.0.1]";
-    assert!(first.ends_with(line), "{first}");
-    assert!(
-        bash(&hands, &ask("127.0.0.1"))
-            .await
-            .content
-            .ends_with("yes")
-    );
-    let other = bash(&hands, &ask("localhost")).await.content;
+    let allowed = |port: u16| {
+        format!(
+            "yes\n[sandbox: the user was asked and allowed for this run to connect to 127.0.0.1:{port}]"
+        )
+    };
+    let first = bash(&hands, &ask("127.0.0.1", port)).await.content;
+    assert!(first.ends_with(&allowed(port)), "{first}");
+    let again = bash(&hands, &ask("127.0.0.1", port)).await.content;
+    assert!(again.ends_with("yes"), "{again}");
+    let second = bash(&hands, &ask("127.0.0.1", beside)).await.content;
+    assert!(second.ends_with(&allowed(beside)), "{second}");
+    let other = bash(&hands, &ask("localhost", port)).await.content;
     assert!(other.starts_with("HTTP/1.1 403"), "{other}");
-    assert!(
-        other.ends_with("refused to connect to localhost: not this one]"),
-        "{other}"
-    );
+    let refused = format!("refused to connect to localhost:{port}: not this one]");
+    assert!(other.ends_with(&refused), "{other}");
     hands.close().await;
-    let asked = asked.lock().unwrap().join(", ");
-    assert_eq!(asked, "to connect to 127.0.0.1, to connect to localhost");
+    let expected = [
+        format!("to connect to 127.0.0.1:{port}"),
+        format!("to connect to 127.0.0.1:{beside}"),
+        format!("to connect to localhost:{port}"),
+    ];
+    assert_eq!(*asked.lock().unwrap(), expected);
 }
 
 /// A program that decides reads the question as one JSON object.

@@ -311,3 +311,22 @@ async fn a_flood_is_answered_and_the_next_call_works() {
     assert_eq!(bash(&hands, "cat a.txt").await.content, "hello\n");
     hands.close().await;
 }
+
+/// The first process of every namespace has the same id; what each ends is its own all the same.
+#[tokio::test]
+async fn no_two_processes_for_tools_mark_alike() {
+    let area = Area::new();
+    let mut marks = Vec::new();
+    for _ in 0..2 {
+        let Some((hands, _)) = area.hands(By::Namespaces).await else {
+            return;
+        };
+        marks.push(bash(&hands, "echo $UNDERTEXT_CALL").await.content);
+        hands.close().await;
+    }
+    // The first process, what is its own, and which call: the last is the same.
+    let parts = marks.iter().map(|mark| mark.trim().split('.').collect());
+    let parts: Vec<Vec<&str>> = parts.collect();
+    assert!(parts.iter().all(|parts| parts[0] == "1"), "{parts:?}");
+    assert_ne!(parts[0][1], parts[1][1], "{parts:?}");
+}

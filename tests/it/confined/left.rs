@@ -43,7 +43,7 @@ fn area() -> Area {
 }
 
 /// Each deed beside what is told of it, up to the reasons.
-const DEEDS: [(&str, &str, &str); 24] = [
+const DEEDS: [(&str, &str, &str); 25] = [
     ("true", "", ""),
     ("cp a.txt c.txt; rm -r sub; mkdir -p other/dir", "", ""),
     // What version control does itself is finished.
@@ -111,6 +111,11 @@ const DEEDS: [(&str, &str, &str); 24] = [
         ".git/refs/replace/61780798228d17af2d34fce4cfbdf35556832472",
     ),
     ("echo x > .git/info/grafts", REPLACED, ".git/info/grafts"),
+    (
+        "git rev-parse HEAD > .git/shallow",
+        REPLACED,
+        ".git/shallow",
+    ),
     ("touch .git/index.lock", LOCKED, ".git/index.lock"),
     (
         "mkdir -p .git/remotes; echo URL: x > .git/remotes/origin",

@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use undertext::exchange::Status;
+use undertext::sandbox::{Bounds, Home};
+use undertext::setup::Sandbox;
 
-use super::{Area, By, bash, git, read, repository};
+use super::{Area, By, bash, git, had, read, repository, ways};
 
 /// A workspace with such repositories, and what in them may not say `evil`.
 fn area() -> (Area, Vec<String>) {
@@ -87,23 +89,37 @@ async fn another_name_of_what_is_protected_is_told() {
         repository(&root.join("sub/.git"));
         fs::create_dir_all(root.join("sub/.git/hooks")).unwrap();
         fs::write(root.join("sub/.git/hooks/pre-push"), "true\n").unwrap();
-        let Some((hands, enforced)) = area.hands(by).await else {
+        let transcript = root.join("sub/run.jsonl");
+        fs::write(&transcript, "").unwrap();
+        let start = || {
+            let around = Home {
+                ours: vec![transcript.clone()],
+                ..Home::default()
+            };
+            let sandbox = Sandbox::Workspace(area.reach());
+            let bounds = Bounds::of(&sandbox, std::slice::from_ref(&root), &around).unwrap();
+            area.start(bounds.by(ways(by)))
+        };
+        let Some((hands, enforced)) = had(by, start().await) else {
             continue;
         };
         hands.close().await;
-        assert_eq!(enforced.unwrap().told, [""; 0], "{by:?}");
-        for (name, other) in [("config", "x"), ("hooks/pre-push", "y")] {
-            let name = root.join("sub/.git").join(name);
-            fs::hard_link(name, root.join(other)).unwrap();
+        assert_eq!(enforced.told, [""; 0], "{by:?}");
+        for (name, other) in [
+            (".git/config", "x"),
+            (".git/hooks/pre-push", "y"),
+            ("run.jsonl", "z"),
+        ] {
+            fs::hard_link(root.join("sub").join(name), root.join(other)).unwrap();
         }
-        let (hands, enforced) = area.hands(by).await.unwrap();
+        let (hands, enforced) = start().await.unwrap();
         hands.close().await;
         let expected = format!(
-            "{}/sub/.git/config and 1 more: protected by this name, but not by another that it has (a \
+            "{}/sub/.git/config and 2 more: protected by this name, but not by another that it has (a \
              hard link); put a copy in its place to end that",
             root.display()
         );
-        assert_eq!(enforced.unwrap().told, [expected], "{by:?}");
+        assert_eq!(enforced.told, [expected], "{by:?}");
     }
 }
 
