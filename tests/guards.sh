@@ -203,5 +203,7 @@ guard 'what was allowed is what is done' src/hands/asked.rs \
     --test it confined::asked
 guard 'a pair of sockets sends to no name' src/sandbox/seccomp.rs \
     'if !apart {' 'if false {' --test it confined::escapes
+guard 'no file gives others the rights of its owner' src/sandbox/seccomp.rs \
+    'rules.extend(modes::rules(bounds)?);' '' --test it confined::modes
 
 exit "$failed"

@@ -14,6 +14,7 @@ mod fallen;
 mod inherited;
 mod left;
 mod limits;
+mod modes;
 mod multiplied;
 mod odd;
 mod others;
