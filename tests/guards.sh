@@ -205,5 +205,7 @@ guard 'a pair of sockets sends to no name' src/sandbox/seccomp.rs \
     'if !apart {' 'if false {' --test it confined::escapes
 guard 'no file gives others the rights of its owner' src/sandbox/seccomp.rs \
     'rules.extend(modes::rules(bounds)?);' '' --test it confined::modes
+guard 'no link of the workspace leads what is written' src/cli/run.rs \
+    'planted::check_written(args, &start, process)?;' '' --test it hostile
 
 exit "$failed"

@@ -21,6 +21,7 @@ mod models;
 mod toolbox;
 mod stop;
 mod logs;
+mod planted;
 mod task;
 mod lock;
 mod confined;

@@ -32,7 +32,7 @@ use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, process, site, stop, told};
+use crate::cli::{Process, RunArgs, find, models, offline, planted, process, site, stop, told};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -41,6 +41,7 @@ pub(super) const LEAVING: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
     let start = Start::new(args, process, &mut io::stdin())?;
     term.hide(&start.known);
+    planted::check_written(args, &start, process)?;
     args.logs.begin(process, term.masks())?;
     let runtime = process::one_thread()?;
     let exit = runtime.block_on(go(args, start, process, term));
