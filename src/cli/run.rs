@@ -186,8 +186,8 @@ pub(super) fn opened(
     process: &Process,
 ) -> Result<Recorder, Failure> {
     let storage = start.settings.transcripts.open(path)?;
-    // An index that tools put there would be believed.
-    let storage = if site::tools_write_beside(path, start, process) {
+    // An index that tools may have put there would be believed.
+    let storage = if site::tools_wrote_beside(path, start, process) {
         storage.indexed_from(None)
     } else {
         storage
