@@ -244,5 +244,9 @@ guard 'a port of a host is asked for' src/hands/asked.rs \
     --test it confined::asked
 guard 'a pair of sockets sends to no name' src/sandbox/seccomp.rs \
     'if !apart {' 'if false {' --test it confined::escapes
+guard 'no file gives others the rights of its owner' src/sandbox/seccomp.rs \
+    'rules.extend(modes::rules(bounds)?);' '' --test it confined::modes
+guard 'no link of the workspace leads what is written' src/cli/run.rs \
+    'planted::check_written(args, &start, process)?;' '' --test it hostile
 
 exit "$failed"

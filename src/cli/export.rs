@@ -13,7 +13,7 @@ use undertext::transcript::Run;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::find::{self, Found};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Format, Process, SettingArgs, Shown, outputs, print};
+use crate::cli::{Format, Process, SettingArgs, Shown, outputs, planted, print};
 
 /// `export`
 #[derive(Debug, Args)]
@@ -73,6 +73,9 @@ pub(crate) fn export(
         say_masked(args, masked, term)?;
         return Ok(source.exit());
     };
+    if let (Some(named), Some(run)) = (&args.out, source.run()) {
+        planted::check_told(named, run, process)?;
+    }
     if outputs::real(source.path()) == out {
         let text = format!(
             "{} is the transcript itself; name another file",

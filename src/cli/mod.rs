@@ -22,6 +22,7 @@ mod models;
 mod toolbox;
 mod stop;
 mod logs;
+mod planted;
 mod task;
 mod lock;
 mod asked;

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use undertext::hands::Hands;
@@ -231,21 +231,6 @@ pub(super) fn real(path: &Path) -> PathBuf {
             (Some(parent), Some(name)) => real(parent).join(name),
             _ => path.to_owned(),
         })
-}
-
-/// The path without `.` and `..`, by its text alone.
-pub(super) fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// Writes a file whole or not at all; what is no plain file is written into.

@@ -13,7 +13,7 @@ use crate::cli::find::{self, Found};
 use crate::cli::outputs;
 use crate::cli::serve::{self, Listen};
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs, amount};
+use crate::cli::{Process, SettingArgs, amount, planted};
 
 /// `page`
 #[derive(Debug, Args)]
@@ -90,6 +90,9 @@ pub(crate) fn page(args: &PageArgs, process: &Process, term: &mut Term) -> Resul
         Some(place) => place,
         None => outputs::place(Some(&out), process)?.unwrap_or_else(|| out.clone()),
     };
+    if let Some(run) = found.loaded.run() {
+        planted::check_told(&out, run, process)?;
+    }
     outputs::spare(&place, None)?;
     outputs::write(&place, html.as_bytes()).map_err(|error| {
         let text = format!("cannot write {}", out.display());

@@ -34,7 +34,7 @@ use crate::cli::report::Report;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, process, site, stop, told};
+use crate::cli::{Process, RunArgs, find, models, offline, planted, process, site, stop, told};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &RunArgs, process: &Process, term: &mut Term) -> Result<
     let ahead = confined::ahead(process);
     let start = Start::new(args, process, &mut io::stdin())?;
     term.hide(&start.known);
+    planted::check_written(args, &start, process)?;
     args.logs.begin(process, term.masks())?;
     let runtime = process::one_thread()?;
     let exit = runtime.block_on(go(args, (start, ahead), process, term));
@@ -193,8 +194,8 @@ pub(super) fn opened(
     process: &Process,
 ) -> Result<Recorder, Failure> {
     let storage = start.settings.transcripts.open(path)?;
-    // An index that tools put there would be believed.
-    let storage = if site::tools_write_beside(path, start, process) {
+    // An index that tools may have put there would be believed.
+    let storage = if site::tools_wrote_beside(path, start, process) {
         storage.indexed_from(None)
     } else {
         storage

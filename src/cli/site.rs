@@ -40,22 +40,35 @@ pub(super) fn named(args: &RunArgs, process: &Process) -> Vec<PathBuf> {
     paths.into_iter().flatten().collect()
 }
 
-/// Whether tools may put files beside a transcript, in the workspace that was named or in its own.
-pub(super) fn tools_write_beside(path: &Path, start: &Start, process: &Process) -> bool {
-    let own = || runs::begun(path).map(|run| PathBuf::from(run.workspace));
-    let workspace = start.workspace.clone().or_else(own);
-    let workspace = workspace.and_then(|workspace| of(&workspace, start, process).ok());
-    let Some((workspace, real)) = workspace.zip(path.canonicalize().ok()) else {
+/// Whether tools may have put files beside a transcript: in the workspace in which it began, whatever holds
+/// them now, or where they may write in the one that was named.
+pub(super) fn tools_wrote_beside(path: &Path, start: &Start, process: &Process) -> bool {
+    let Ok(real) = path.canonicalize() else {
         return false;
     };
-    let roots: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
+    // In a directory of transcripts they write nothing, wherever it is.
+    let ours = vec![outputs::real(&process.here(&start.transcripts))];
+    if ours.iter().any(|ours| real.starts_with(ours)) {
+        return false;
+    }
+    let roots = |workspace: &Path| -> Vec<PathBuf> {
+        let workspace = of(workspace, start, process);
+        workspace.map_or_else(
+            |_| Vec::new(),
+            |it| it.roots().map(Path::to_owned).collect(),
+        )
+    };
+    let own = runs::begun(path).map(|run| roots(Path::new(&run.workspace)));
+    let own = own.unwrap_or_default();
+    if own.iter().any(|root| real.starts_with(root)) {
+        return true;
+    }
+    let roots = start.workspace.as_deref().map_or(own, roots);
     let around = Home {
         directory: start::home(&process.environment),
-        // In a directory of transcripts they write nothing, wherever it is.
-        ours: vec![outputs::real(&process.here(&start.transcripts))],
+        ours,
         ..Home::default()
     };
     let bounds = Bounds::of(&start.settings.policy.sandbox, &roots, &around);
-    let is_held = around.ours.iter().any(|ours| real.starts_with(ours));
-    !is_held && bounds.is_some_and(|bounds| bounds.writes(&real))
+    !roots.is_empty() && bounds.is_some_and(|bounds| bounds.writes(&real))
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use undertext::transcript::Attachment;
 
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, RunArgs, outputs};
+use crate::cli::{Process, RunArgs, planted};
 
 /// The most that is read of a task or a file, in bytes: as much as can be kept of one text. Of it,
 /// what `limits.text_chars` allows is taken in.
@@ -113,21 +113,16 @@ fn remark(what: &str, replaced: usize) -> Option<String> {
 }
 
 /// Reads a file named from the working directory. The person named it, so it is read here and not by
-/// hands; but in a workspace somebody else may have laid a link at that name.
+/// hands; but in a workspace somebody else may have laid something at that name.
 fn file(
     path: &Path,
     what: &str,
     (args, process): (&RunArgs, &Process),
 ) -> Result<Vec<u8>, Failure> {
-    let whole = process.here(path);
-    let workspace = args.workspace.as_deref().map(|named| process.here(named));
-    let workspace = workspace.or_else(|| process.directory.as_ref().ok().cloned());
-    if let Some(real) = workspace.and_then(|workspace| led_out(&whole, &workspace)) {
-        return Err(Failure::usage(format!(
-            "{what} is a link out of the workspace, to {}; name that file if you mean it",
-            real.display()
-        )));
+    if let Some(workspace) = planted::workspace(args.workspace.as_deref(), process) {
+        planted::check(path, what, &workspace, process)?;
     }
+    let whole = process.here(path);
     if whole.is_dir() {
         return Err(Failure::usage(format!(
             "{what} is a directory; name its files"
@@ -137,17 +132,6 @@ fn file(
         Ok(mut file) => bytes(&mut file, what),
         Err(error) => Err(unread(what, error)),
     }
-}
-
-/// Where a path below the workspace leads, if that is somewhere else.
-fn led_out(path: &Path, workspace: &Path) -> Option<PathBuf> {
-    let root = workspace.canonicalize().ok()?;
-    let named = outputs::plain(path);
-    let is_named = [&outputs::plain(workspace), &root]
-        .into_iter()
-        .any(|workspace| named.starts_with(workspace));
-    let real = path.canonicalize().ok()?;
-    (is_named && !real.starts_with(&root)).then_some(real)
 }
 
 fn bytes(input: &mut dyn Read, what: &str) -> Result<Vec<u8>, Failure> {

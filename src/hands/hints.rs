@@ -39,6 +39,19 @@ const PINGS: [&str; 4] = [
     "ping: permission denied",
 ];
 
+/// How they say that they cannot give a file a mode. In the workspace the sandbox refuses but two of its
+/// bits.
+const MODES: [&str; 5] = [
+    "changing permissions of",
+    "change permissions of",
+    "preserving permissions for",
+    "setting permissions for",
+    "cannot change mode to",
+];
+
+/// How they say that something is not for them to do.
+const FORBIDDEN: &str = "operation not permitted";
+
 /// How programs say that they may not write.
 const WRITE: [&str; 2] = ["read-only file system", "erofs"];
 
@@ -212,6 +225,14 @@ impl Hints {
             lines.push(
                 "[no command becomes another user or root here (sandbox); what needs that, the user does \
                  before the run]"
+                    .to_owned(),
+            );
+        }
+        let is_mode = |line: &str| says(line, &MODES) && line.contains(FORBIDDEN);
+        if text.lines().any(is_mode) {
+            lines.push(
+                "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), since \
+                 others could run it with the user's rights; other modes can be set]"
                     .to_owned(),
             );
         }
@@ -398,6 +419,21 @@ mod tests {
             ),
             ("cat: src/x: No such file or directory", 0, ""),
             ("an errno: Read-only file system", 0, ""),
+            (
+                "chmod: changing permissions of 'x': Operation not permitted",
+                1,
+                "[no file can",
+            ),
+            (
+                "tar: x: Cannot change mode to rwsr-xr-x: Operation not permitted",
+                2,
+                "[no file can",
+            ),
+            (
+                "chown: changing ownership of 'x': Operation not permitted",
+                1,
+                "",
+            ),
             ("su: System error", 1, "[no command becomes"),
             (
                 "bash: line 1: sudo: command not found",

@@ -19,6 +19,8 @@ pub enum Class {
     Repositories,
     /// Repositories that tools make themselves, below the workspace.
     NewRepositories,
+    /// Files in the workspace that give whoever runs them the rights of their owner or group.
+    Modes,
     /// Reading the rest of home, keys, settings and transcripts.
     Read,
     /// Which files there are in what may not be read, how large they are and when they change.
@@ -81,11 +83,12 @@ impl Held {
 
 impl Class {
     /// All of them, in order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Write,
         Self::Attributes,
         Self::Repositories,
         Self::NewRepositories,
+        Self::Modes,
         Self::Read,
         Self::Names,
         Self::Network,
@@ -109,6 +112,7 @@ impl Class {
             Self::Attributes => "modes, owners and times of files outside it",
             Self::Repositories => "hooks and config of repositories that are there",
             Self::NewRepositories => "repositories that tools make in the workspace",
+            Self::Modes => "setuid and setgid files in the workspace",
             Self::Read => "reading home, keys and other transcripts",
             Self::Names => "names, sizes and times of files that may not be read",
             Self::Network => "the network and services of this machine",
@@ -150,6 +154,9 @@ fn held(by: &Enforced, bounds: &Bounds, class: Class) -> Held {
         Class::Repositories | Class::NewRepositories => {
             Held::open("file tools refuse them, commands are not kept from them")
         }
+        Class::Modes => Held::by(
+            "a filter of system calls; but for setgid where what they may write is setgid itself",
+        ),
         Class::Network if spaces => Held::by("a network of its own"),
         Class::Sockets if spaces && !bounds.open => {
             Held::by("a file system and a network of its own, but for those in what it may read")
@@ -212,6 +219,7 @@ fn within(bounds: &Bounds, class: Class, held: Held) -> Held {
             ))
         }
         Class::NewRepositories
+        | Class::Modes
         | Class::Names
         | Class::Sockets
         | Class::Signals

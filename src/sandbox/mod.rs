@@ -25,6 +25,8 @@ mod loopback;
 #[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
+mod modes;
+#[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
 mod ours;
@@ -190,11 +192,16 @@ pub(crate) fn enforce(bounds: &Bounds, mechanism: Mechanism) -> Result<Walls, Un
             return Err(error);
         }
     };
+    let mut told = protected.told.clone();
+    told.extend(modes::shared(bounds).map(|place| {
+        let place = place.display();
+        format!("modes with setgid are let through, since {place} has one")
+    }));
     let enforced = Enforced {
         mechanism,
         landlock,
         placeholders: paths,
-        told: protected.told.clone(),
+        told,
     };
     Ok(Walls {
         enforced,

@@ -8,7 +8,7 @@ use seccompiler::{
     TargetArch,
 };
 
-use crate::sandbox::{Bounds, Mechanism, Unenforceable};
+use crate::sandbox::{Bounds, Mechanism, Unenforceable, modes};
 
 /// Refused whatever their arguments are.
 const REFUSED: &[i64] = &[
@@ -134,7 +134,8 @@ const OTHERS: [i64; 5] = [514, 521, 528, 539, 540];
 /// The first Landlock that keeps abstract sockets of others out of reach.
 const SCOPES: u8 = 6;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// What is refused of each call: whatever fits one of its rules, all of it if there is none.
+pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Filters the calls of this thread and of everything that it starts.
 pub(super) fn filter(
@@ -151,7 +152,7 @@ pub(super) fn filter(
         seccompiler::apply_filter(&program)
             .map_err(|error| Unenforceable::Seccomp(error.to_string()))
     };
-    // Its flags lie in memory, where no filter sees them; who is told that there is no such call
+    // Their flags lie in memory, where no filter sees them; who is told that there is no such call
     // uses the older one.
     filter(libc::ENOSYS, newer())?;
     filter(
@@ -162,10 +163,25 @@ pub(super) fn filter(
 
 /// What there is said not to be, in each set of calls.
 fn newer() -> Rules {
-    let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    #[cfg(target_arch = "x86_64")]
-    newer.insert(libc::SYS_clone3 | OTHER_SET, Vec::new());
-    newer
+    let newer = [libc::SYS_clone3, libc::SYS_openat2];
+    in_either_set(newer.map(|call| (call, Vec::new())).into())
+}
+
+/// The same rules, for the calls of the other set as well.
+#[cfg(target_arch = "x86_64")]
+fn in_either_set(mut rules: Rules) -> Rules {
+    let usual = rules.iter();
+    let there: Vec<_> = usual
+        .map(|(call, rules)| (call | OTHER_SET, rules.clone()))
+        .collect();
+    rules.extend(there);
+    rules
+}
+
+/// There is one set of calls.
+#[cfg(not(target_arch = "x86_64"))]
+fn in_either_set(rules: Rules) -> Rules {
+    rules
 }
 
 /// The pairs of sockets that are refused: all but those without a name, and unless named ones are out of
@@ -209,6 +225,7 @@ fn rules(
         |argument, op, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value);
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(OPEN_TREE_ATTR, Vec::new());
+    rules.extend(modes::rules(bounds)?);
     if mechanism == Mechanism::Landlock {
         rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
         rules.extend(TRACING.map(|call| (call, Vec::new())));
@@ -256,15 +273,8 @@ fn rules(
     rules.insert(libc::SYS_socket, sockets);
     rules.insert(libc::SYS_socketpair, pairs(apart)?);
     #[cfg(target_arch = "x86_64")]
-    {
-        let there: Vec<_> = rules
-            .iter()
-            .map(|(call, rules)| (call | OTHER_SET, rules.clone()))
-            .collect();
-        rules.extend(there);
-        rules.extend(OTHERS.map(|call| (call | OTHER_SET, Vec::new())));
-    }
-    Ok(rules)
+    rules.extend(OTHERS.map(|call| (call | OTHER_SET, Vec::new())));
+    Ok(in_either_set(rules))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

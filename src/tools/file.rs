@@ -140,14 +140,15 @@ fn plain_file(stat: &Stat) -> Result<(), Refusal> {
     }
 }
 
-/// Gives the new file the owner, as far as that is allowed, and the mode of the old one.
+/// Gives the new file the owner, as far as that is allowed, and the mode of the old one. It gives nobody
+/// its owner's rights (setuid, setgid), as no file does that was written into.
 fn keep(file: &File, old: &Stat) -> Result<(), Refusal> {
     let new = rustix::fs::fstat(file)?;
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         rustix::fs::fchown(file, Some(user), Some(group)).ok();
     }
-    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o7777))?;
+    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o1777))?;
     Ok(())
 }
 

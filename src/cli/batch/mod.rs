@@ -27,7 +27,7 @@ use crate::cli::run::LEAVING;
 use crate::cli::run_args::{check, cost, network, title, tokens};
 use crate::cli::term::Term;
 use crate::cli::toolbox::ToolArgs;
-use crate::cli::{Process, SettingArgs, process};
+use crate::cli::{Process, SettingArgs, planted, process};
 
 /// The most that may.
 const MOST_JOBS: usize = 10_000;
@@ -170,6 +170,11 @@ fn jobs(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Works on all tasks of a file.
 pub(crate) fn batch(args: &BatchArgs, process: &Process, term: &mut Term) -> Result<Exit, Failure> {
+    if let Some(workspace) = planted::workspace(args.workspace.as_deref(), process) {
+        for file in args.output.iter().chain(&args.logs.log_file) {
+            planted::check(file, &file.display().to_string(), &workspace, process)?;
+        }
+    }
     args.logs.begin(process, term.masks())?;
     process::want_files(args.jobs.get());
     let runtime = process::runtime()?;

@@ -298,7 +298,7 @@ fn a_file_is_written_whole_if_it_is_as_the_model_knows_it() {
 
     // Never read; changed since; as it was.
     fs::write(bench.at("b"), "old").unwrap();
-    fs::set_permissions(bench.at("b"), fs::Permissions::from_mode(0o751)).unwrap();
+    fs::set_permissions(bench.at("b"), fs::Permissions::from_mode(0o6751)).unwrap();
     let mut text = bench.said(&bench.write("b", "new"));
     bench.site.known = Some(Digest::of(b"older"));
     text += &bench.said(&bench.write("b", "new"));
@@ -311,6 +311,7 @@ fn a_file_is_written_whole_if_it_is_as_the_model_knows_it() {
     ok: Replaced `b` (1 line).
     ");
     assert_eq!(fs::read(bench.at("b")).unwrap(), b"new\n");
+    // As whatever is written into, it gives nobody its owner's rights any more.
     assert_eq!(fs::metadata(bench.at("b")).unwrap().mode() & 0o7777, 0o751);
 
     // Another name of the file keeps what it had.

@@ -1,6 +1,7 @@
 //! A workspace that somebody else has made, to be looked at and worked in: it gives away nothing that is
 //! not its own, and nothing of it runs by itself.
 
+use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -152,4 +153,153 @@ fn a_link_is_not_handed_in_for_what_it_is_named() {
     let provider = Provider::new([says("Done.")]);
     let ran = place.ask(&provider, &["task", "--attach", "../.ssh/id"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// What is written for a person lies where they said, unless a link in the workspace leads elsewhere.
+#[test]
+fn nothing_is_written_through_a_link_that_leads_out() {
+    let place = hostile();
+    fs::write(place.path("home/.bashrc"), "mine\n").unwrap();
+    fs::write(place.path("home/w/tasks.jsonl"), "{\"task\":\"x\"}\n").unwrap();
+    for (to, from) in [
+        ("../.bashrc", "answer.md"),
+        // Nothing is there yet.
+        ("../.profile", "run.log"),
+        ("..", "out"),
+    ] {
+        symlink(to, place.path("home/w").join(from)).unwrap();
+    }
+    let ran = place.run(&["run", "-q", "-m", "offline", "task"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let recorded = place.transcripts().pop().unwrap();
+    let recorded = recorded.to_str().unwrap();
+    let mut said = String::new();
+    let mut tried = |directory: &str, line: &[&str]| {
+        let child = place
+            .command(line)
+            .current_dir(place.path(directory))
+            .spawn();
+        let ran = ended(child.unwrap());
+        write!(said, "{} {}", ran.code, place.plain(&ran.err)).unwrap();
+    };
+    let run = ["run", "-q", "-m", "offline", "task"];
+    for more in [
+        ["--output-last-message", "answer.md"],
+        ["--output-last-message", "run.log"],
+        ["--diff", "out/patch"],
+        ["--log-file", "answer.md"],
+        ["--log-file", "run.log"],
+    ] {
+        tried("home/w", &[&run[..], &more].concat());
+    }
+    let again = ["run", "-q", "--resume", recorded, "more"];
+    tried(
+        "home",
+        &[&again[..], &["--output-last-message", "w/answer.md"]].concat(),
+    );
+    tried("home", &[&again[..], &["--log-file", "w/run.log"]].concat());
+    let batch = ["batch", "-m", "offline", "tasks.jsonl"];
+    tried("home/w", &[&batch[..], &["--output", "run.log"]].concat());
+    tried("home/w", &[&batch[..], &["--log-file", "run.log"]].concat());
+    tried("home/w", &["export", recorded, "--out", "answer.md"]);
+    tried("home", &["page", recorded, "--out", "w/out/page.html"]);
+    assert_eq!(
+        fs::read_to_string(place.path("home/.bashrc")).unwrap(),
+        "mine\n"
+    );
+    for name in ["home/.profile", "home/patch", "home/page.html"] {
+        assert!(!place.path(name).exists(), "{name}");
+    }
+    insta::assert_snapshot!(said, @"
+    2 undertext: answer.md is a link out of the workspace, to /home/.bashrc; name that file if you mean it
+    2 undertext: run.log is a link out of the workspace, to /home/.profile; name that file if you mean it
+    2 undertext: out/patch is a link out of the workspace, to /home/patch; name that file if you mean it
+    2 undertext: answer.md is a link out of the workspace, to /home/.bashrc; name that file if you mean it
+    2 undertext: run.log is a link out of the workspace, to /home/.profile; name that file if you mean it
+    2 undertext: w/answer.md is a link out of the workspace, to /home/.bashrc; name that file if you mean it
+    2 undertext: w/run.log is a link out of the workspace, to /home/.profile; name that file if you mean it
+    2 undertext: run.log is a link out of the workspace, to /home/.profile; name that file if you mean it
+    2 undertext: run.log is a link out of the workspace, to /home/.profile; name that file if you mean it
+    2 undertext: answer.md is a link out of the workspace, to /home/.bashrc; name that file if you mean it
+    2 undertext: w/out/page.html is a link out of the workspace, to /home/page.html; name that file if you mean it
+    ");
+}
+
+/// Links that nobody but the user can have laid lead where they lead, and so do those within the workspace.
+#[test]
+fn links_of_the_user_are_followed() {
+    let place = Place::new();
+    fs::create_dir(place.path("home/notes")).unwrap();
+    symlink("w", place.path("home/work")).unwrap();
+    symlink("notes", place.path("home/said")).unwrap();
+    symlink("a.txt", place.path("home/w/in.txt")).unwrap();
+    let line = [
+        "run",
+        "-q",
+        "-m",
+        "offline",
+        "-C",
+        "../work",
+        "--attach",
+        "in.txt",
+        "--output-last-message",
+        "../said/answer.md",
+        "--log-file",
+        "../work/log",
+        "task",
+    ];
+    let ran = place.run(&line);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for name in ["home/notes/answer.md", "home/w/log"] {
+        assert!(place.path(name).is_file(), "{name}");
+    }
+}
+
+/// Opening a pipe waits for its other end, which nobody holds who did not lay it.
+#[test]
+fn no_pipe_of_the_workspace_is_waited_for() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let place = Place::new();
+    let pipe = |name: &str| {
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, place.path(name), FileType::Fifo, mode, 0).unwrap();
+    };
+    pipe("home/w/pipe");
+    pipe("home/pipe");
+    symlink("pipe", place.path("home/w/link")).unwrap();
+    let line = ["run", "-q", "-m", "offline"];
+    let mut said = String::new();
+    for more in [
+        &["task", "--attach", "pipe"][..],
+        &["task", "--attach", "link"],
+        &["--task-file", "pipe"],
+        &["task", "--log-file", "pipe"],
+        &["task", "--output-last-message", "pipe"],
+    ] {
+        let ran = place.run(&[&line[..], more].concat());
+        write!(said, "{} {}", ran.code, ran.err).unwrap();
+    }
+    insta::assert_snapshot!(said, @"
+    2 undertext: attachment pipe is no plain file, and nothing else in the workspace is read or written; name one outside it if you mean it
+    2 undertext: attachment link is no plain file, and nothing else in the workspace is read or written; name one outside it if you mean it
+    2 undertext: the task file pipe is no plain file, and nothing else in the workspace is read or written; name one outside it if you mean it
+    2 undertext: pipe is no plain file, and nothing else in the workspace is read or written; name one outside it if you mean it
+    2 undertext: pipe is no plain file, and nothing else in the workspace is read or written; name one outside it if you mean it
+    ");
+    // One of the user's own is read to its end, as is what a shell hands over.
+    let writer = std::thread::spawn({
+        let pipe = place.path("home/pipe");
+        move || fs::write(pipe, "from a pipe\n").unwrap()
+    });
+    let (reader, mut input) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut input, b"from a shell\n").unwrap();
+    drop(input);
+    let handed = ["--task-file", "/dev/fd/0", "--attach", "../pipe"];
+    let mut command = place.command(&[&line[..], &handed].concat());
+    let ran = ended(command.stdin(reader).spawn().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    writer.join().unwrap();
+    let recorded = fs::read_to_string(&place.transcripts()[0]).unwrap();
+    assert!(recorded.contains("from a pipe") && recorded.contains("from a shell"));
 }

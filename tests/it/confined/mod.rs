@@ -15,6 +15,7 @@ mod fallen;
 mod inherited;
 mod left;
 mod limits;
+mod modes;
 mod multiplied;
 mod odd;
 mod others;

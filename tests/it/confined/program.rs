@@ -4,7 +4,8 @@
 //! name; and the same tools run with `--sandbox off`, where they find everything.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use undertext::exchange::Status;
@@ -123,9 +124,8 @@ grep -c SECRET kept.jsonl; ls kept.blobs; echo evil >> kept.jsonl; echo evil > k
 mv kept.jsonl other; mv kept.blobs others; rm -rf kept.jsonl kept.blobs; mv new kept.jsonl
 echo evil > kept.index; echo tried";
 
-#[test]
-fn a_transcript_in_the_workspace_is_not_for_tools() {
-    let area = Area::new();
+/// A transcript in the workspace in which its run began, so long that it has an index, and its bytes.
+fn kept(area: &Area) -> (PathBuf, Vec<u8>) {
     let path = area.path("w/kept.jsonl");
     let mut draft = Draft::default();
     let workspace = area.path("w").display().to_string();
@@ -139,6 +139,29 @@ fn a_transcript_in_the_workspace_is_not_for_tools() {
     let lines = draft.entries().iter();
     let lines: Vec<u8> = lines.flat_map(|it| jsonl::encode(it).unwrap()).collect();
     fs::write(&path, &lines).unwrap();
+    (path, lines)
+}
+
+/// The program, by which a run is taken up and gone on with from this directory.
+#[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
+fn goes_on(area: &Area, directory: &str, provider: &Provider, line: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_undertext"))
+        .args(["run", "-q", "-m", "m", "--base-url", &provider.url])
+        .args(line)
+        .current_dir(area.path(directory))
+        .env_clear()
+        .env("PATH", env!("PATH"))
+        .env("HOME", area.path("home"))
+        .env("TMPDIR", area.path("tmp"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_transcript_in_the_workspace_is_not_for_tools() {
+    let area = Area::new();
+    let (path, lines) = kept(&area);
     fs::create_dir(area.path("w/kept.blobs")).unwrap();
     fs::write(area.path("w/kept.blobs/blob"), "SECRET").unwrap();
     fs::write(area.path("w/new"), "evil").unwrap();
@@ -149,18 +172,7 @@ fn a_transcript_in_the_workspace_is_not_for_tools() {
         )]),
         Answer::Text("Done.".to_owned()),
     ]);
-    #[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
-    let ended = Command::new(env!("CARGO_BIN_EXE_undertext"))
-        .args(["run", "-q", "-m", "m", "--base-url", &provider.url])
-        .args(["--resume", "kept.jsonl", "Look."])
-        .current_dir(area.path("w"))
-        .env_clear()
-        .env("PATH", env!("PATH"))
-        .env("HOME", area.path("home"))
-        .env("TMPDIR", area.path("tmp"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let ended = goes_on(&area, "w", &provider, &["--resume", "kept.jsonl", "Look."]);
     assert!(ended.status.success(), "{ended:?}");
     provider.body();
     let result: Value = provider.messages().pop().unwrap();
@@ -172,6 +184,26 @@ fn a_transcript_in_the_workspace_is_not_for_tools() {
     assert_eq!(blobs.count(), 1);
     // Nor is an index made, or one of theirs believed.
     assert_eq!(read(&area.path("w/kept.index")), "evil\n");
+}
+
+/// An earlier run could lay an index there, whatever holds the tools of this one.
+#[test]
+fn no_index_is_read_where_the_run_began() {
+    let area = Area::new();
+    kept(&area);
+    fs::write(area.path("w/kept.index"), "evil\n").unwrap();
+    let path = area.path("w/kept.jsonl");
+    let resume = ["--resume", path.to_str().unwrap(), "More."];
+    for (directory, more) in [
+        ("w", &["--sandbox", "read-only"][..]),
+        ("w", &["--sandbox", "off"]),
+        ("outside", &["-C", "."]),
+    ] {
+        let provider = Provider::new([Answer::Text("Done.".to_owned())]);
+        let ended = goes_on(&area, directory, &provider, &[&resume, more].concat());
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{more:?}");
+    }
 }
 
 /// File tools show nothing that is out of bounds, and change nothing, by any of their arguments.

@@ -1,0 +1,174 @@
+//! Attempts to leave files with which anybody on the machine gets the rights of whoever runs the tools.
+
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use serde_json::json;
+
+use undertext::exchange::Status;
+
+use super::{Area, By, bash, order, read};
+
+/// The bits that do it.
+const BITS: u32 = 0o6000;
+
+/// Commands that leave something of the name `{n}` so; `marked` is a file of the user's that is.
+const COMMANDS: [&str; 12] = [
+    "cp a.txt {n}; chmod u+s {n}",
+    "cp a.txt {n}; chmod g+s {n}",
+    "cp a.txt {n}; chmod 4755 {n}",
+    "cp a.txt {n}; chmod 2755 {n}",
+    "cp a.txt {n}; chmod 6777 {n}",
+    "mkdir {n}; cp a.txt {n}; chmod -R ug+s {n}",
+    "mkdir {n}; chmod 2777 {n}",
+    "install -m 4755 a.txt {n}",
+    "install -m 2755 a.txt {n}",
+    "install -d -m 6755 {n}",
+    "cp -p marked {n}",
+    "mkdir {n}; tar cf - marked | tar xpf - -C {n}; mv {n}/marked {n}.marked",
+];
+
+/// The same in Python.
+const IN_PYTHON: [&str; 6] = [
+    "os.chmod(made, 0o4755)",
+    "os.fchmod(os.open(made, 0), 0o4755)",
+    "os.open(n, os.O_CREAT | os.O_WRONLY, 0o4755)",
+    "os.open(n, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o2755)",
+    "os.link(f\"/proc/self/fd/{os.open(\".\", os.O_TMPFILE | os.O_RDWR, 0o6755)}\", n)",
+    "os.mknod(n, 0o104755)",
+];
+
+/// The same by the numbers of system calls; `how` is what `openat2` reads.
+const BY_NUMBER: [&str; 9] = [
+    "2, n.encode(), os.O_CREAT | os.O_WRONLY, 0o4755",
+    "85, n.encode(), 0o4755",
+    "90, made.encode(), 0o4755",
+    "91, os.open(made, 0), 0o4755",
+    "133, n.encode(), 0o104755, 0",
+    "257, -100, n.encode(), os.O_CREAT | os.O_WRONLY, 0o4755",
+    "268, -100, made.encode(), 0o4755",
+    "452, -100, made.encode(), 0o4755, 0",
+    "437, -100, n.encode(), struct.pack(\"QQQ\", os.O_CREAT | os.O_WRONLY, 0o4755, 0), 24",
+];
+
+/// All of them, as commands.
+fn ways() -> Vec<String> {
+    let python = |deed: &str| {
+        format!(
+            "python3 -c 'import ctypes, os, struct; n = \"{{n}}\"; made = n + \".made\"; \
+             open(made, \"w\"); {deed}'"
+        )
+    };
+    let mut ways: Vec<String> = COMMANDS.map(str::to_owned).to_vec();
+    ways.extend(IN_PYTHON.map(python));
+    if cfg!(target_arch = "x86_64") {
+        ways.extend(BY_NUMBER.map(|call| python(&format!("ctypes.CDLL(None).syscall({call})"))));
+    }
+    ways
+}
+
+/// Whether anything of this name is marked so.
+fn is_marked(directory: &Path, name: &str) -> bool {
+    fs::read_dir(directory).unwrap().any(|entry| {
+        let entry = entry.unwrap();
+        let of_name = entry.file_name().to_str().unwrap().starts_with(name);
+        of_name && entry.metadata().unwrap().mode() & BITS != 0
+    })
+}
+
+/// The ways that lead there.
+async fn through(by: By) -> Option<Vec<String>> {
+    let area = Area::new();
+    let marked = area.path("w/marked");
+    fs::write(&marked, "x\n").unwrap();
+    fs::set_permissions(&marked, Permissions::from_mode(0o4755)).unwrap();
+    let (hands, _) = area.hands(by).await?;
+    let named = ways().into_iter().enumerate();
+    let named: Vec<_> = named.map(|(at, way)| (format!("n{at}-"), way)).collect();
+    let mut script = String::new();
+    for (name, way) in &named {
+        writeln!(script, "( {} ) >/dev/null 2>&1", way.replace("{n}", name)).unwrap();
+    }
+    let outcome = bash(&hands, &format!("{script}\necho done")).await;
+    assert!(outcome.content.contains("done"), "{outcome:?}");
+    hands.close().await;
+    let marked = named.into_iter();
+    let marked = marked.filter(|(name, _)| is_marked(&area.path("w"), name));
+    Some(marked.map(|(_, way)| way).collect())
+}
+
+#[tokio::test]
+async fn nothing_is_left_that_gives_others_the_rights_of_its_owner() {
+    let open = through(By::Nothing).await.unwrap();
+    let closed: Vec<_> = ways()
+        .into_iter()
+        .filter(|way| !open.contains(way))
+        .collect();
+    // Old kernels lack a call, and some file systems files without a name.
+    assert!(closed.len() < 3, "{closed:#?}");
+    for by in [By::Namespaces, By::Landlock] {
+        let Some(through) = through(by).await else {
+            continue;
+        };
+        assert_eq!(through, [""; 0], "{by:?}");
+    }
+}
+
+/// What says so to a model, and what is left of such a file of the user's when it is edited.
+#[tokio::test]
+async fn other_modes_are_set_as_ever() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let marked = area.path("w/marked");
+        fs::write(&marked, "old\n").unwrap();
+        fs::set_permissions(&marked, Permissions::from_mode(0o4755)).unwrap();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let arguments = json!({"path": "marked", "edits": [{"old": "old", "new": "new"}]});
+        let edited = hands.run(order("Edit", &arguments)).await;
+        assert_eq!(edited.status, Status::Ok, "{edited:?}");
+        assert_eq!(read(&marked), "new\n");
+        let usual = "chmod 755 marked a.txt && chmod +t sub && install -m 700 a.txt b && \
+                     mkdir -m 777 d && (umask 0; > e) && stat -c %a marked sub b d e | xargs";
+        assert_eq!(bash(&hands, usual).await.content, "755 1755 700 777 666\n");
+        let refused = bash(&hands, "chmod u+s a.txt").await;
+        hands.close().await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused.content, @"
+            chmod: changing permissions of 'a.txt': Operation not permitted
+            [exit 1]
+            [no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), since others could run it with the user's rights; other modes can be set]
+            ");
+        }
+    }
+}
+
+/// In a directory that people share, ordinary commands give the bit on that it has itself.
+#[tokio::test]
+async fn where_a_group_is_handed_on_it_stays_so() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        fs::set_permissions(area.path("w"), Permissions::from_mode(0o2775)).unwrap();
+        let Some((hands, enforced)) = area.hands(by).await else {
+            continue;
+        };
+        let usual = "umask 002; mkdir -p one/two && chmod -R g-w one && chmod 775 one && \
+                     cp -r one three && chmod g+s a.txt && stat -c %a one three/two a.txt | xargs";
+        assert_eq!(
+            bash(&hands, usual).await.content,
+            "2775 2755 2644\n",
+            "{by:?}"
+        );
+        let refused = bash(&hands, "chmod u+s a.txt").await;
+        assert_eq!(refused.status, Status::Error, "{by:?}");
+        hands.close().await;
+        let told = enforced.unwrap().told.join("\n");
+        let place = area.path("w").display().to_string();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(told.replace(&place, "/w"), @"modes with setgid are let through, since /w has one");
+        }
+    }
+}
