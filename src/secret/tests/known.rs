@@ -33,6 +33,85 @@ fn a_known_value_is_found_however_it_is_written() {
     );
 }
 
+/// What programs print that encode: with line ends, blanks, and both as JSON writes them.
+#[test]
+fn an_encoded_value_is_found_over_line_ends() {
+    let value = "ghp-like/4f7Qz9.0b8Xk2Lm5Rt1Vw6Yc3Hd8Jn.0123456789.and+on+until?the~end";
+    let known = Known::new([value]);
+    for (text, expected) in [
+        (
+            "a Z2hwLWxpa2UvNGY3UXo5LjBiOFhrMkxtNVJ0MVZ3NlljM0hkOEpuLjAxMjM0NTY3ODkuYW5kK29u\n\
+             K3VudGlsP3RoZX5lbmQ=\nb",
+            "a [secret]Q=\nb",
+        ),
+        (
+            "6768702d6c696b652f346637517a392e306238586b324c6d355274315677\n\
+             365963334864384a6e2e303132333435363738392e616e642b6f6e2b756e\n\
+             74696c3f7468657e656e64\n",
+            "[secret]\n",
+        ),
+    ] {
+        for end in ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\\\\n"] {
+            let (text, expected) = (text.replace('\n', end), expected.replace('\n', end));
+            assert_eq!(known.replace(&text), expected);
+            assert!(known.is_in(&text));
+        }
+    }
+    let bytes: Vec<String> = value.bytes().map(|byte| format!(" {byte:02x}")).collect();
+    let lines: Vec<String> = bytes.chunks(16).map(<[String]>::concat).collect();
+    let text = format!(" 0a{0} 0a\n{0}\nü", lines.join("\n"));
+    assert_eq!(known.replace(&text), " 0a [secret] 0a\n [secret]\nü");
+    let text = "nothing of it:\n 67 68 70\n\\";
+    assert_eq!(known.replace(text), text);
+}
+
+/// What `declare -p`, `set` and `printf %q` of bash print, and `export -p` of dash, alone and in JSON.
+/// The value stands in `«»`.
+#[test]
+fn a_value_is_found_as_shells_quote_it() {
+    for (value, quoted) in [
+        (
+            r#"a$b"c\d`e'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z"#,
+            [
+                r#"declare -x T="«a\$b\"c\\d\`e'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»""#,
+                r#"T='«a$b"c\d`e'\''f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»'"#,
+                r#"«a\$b\"c\\d\`e\'f\!g\ h\&i\;j\(k\)l\<m\>n\{o\}p\*q\[r\]s\?t\^u\,v~w#x=y:z»"#,
+                r#"export T='«a$b"c\d`e'"'"'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»'"#,
+            ],
+        ),
+        (
+            "two''quotes'",
+            [
+                r#"declare -x T="«two''quotes'»""#,
+                r"T='«two'\'''\''quotes'\''»'",
+                r"«two\'\'quotes\'»",
+                r#"export T='«two'"''"'quotes'"'»""#,
+            ],
+        ),
+        (
+            "tab\tü\u{1}\u{1b}\u{7f}'\"$\\e",
+            [
+                r#"declare -x T=$'«tab\tü\001\E\177\'"$\\e»'"#,
+                r#"T=$'«tab\t\303\274\001\E\177\'"$\\e»'"#,
+                r#"$'«tab\tü\001\E\177\'"$\\e»'"#,
+                "export T='«tab\tü\u{1}\u{1b}\u{7f}'\"'\"'\"$\\e»'",
+            ],
+        ),
+    ] {
+        let known = Known::new([value]);
+        for quoted in quoted {
+            let (before, rest) = quoted.split_once('«').unwrap();
+            let (form, behind) = rest.split_once('»').unwrap();
+            let text = format!("{before}{form}{behind}");
+            let told = format!("{before}[secret]{behind}");
+            assert_eq!(known.replace(&text), told);
+            let json = |text: &str| serde_json::to_string(text).unwrap();
+            assert_eq!(known.replace(&json(&text)), json(&told));
+            assert_eq!(known.replace(&json(&json(&text))), json(&json(&told)));
+        }
+    }
+}
+
 #[test]
 fn many_long_values_are_found() {
     let values: Vec<String> = (0..4).map(|n| drawn(&format!("{n:02}-<10000>"))).collect();
