@@ -229,6 +229,41 @@ fn of_a_password_in_an_address_both_spellings_are_known() {
     assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
 }
 
+/// Programs take single fields out of credentials that are JSON.
+#[test]
+fn of_a_value_that_is_json_the_secret_strings_are_known() {
+    let key = drawn("-----BEGIN PRIVATE KEY-----\n<64>\n<40>\n-----END PRIVATE KEY-----\n");
+    let id = drawn("<x40>");
+    let credentials = serde_json::json!({
+        "type": "service_account",
+        "project_id": "acme-prod-314159",
+        "private_key_id": id,
+        "private_key": key,
+        "client_email": "bot-7@acme-prod-314159.iam.example.org",
+        "token_uri": "https://oauth2.example.org/token",
+        "logins": [{"user": "ada-lovelace-2026x", "p": "x9$kLm2Qz7"}],
+    })
+    .to_string();
+    let inside = serde_json::json!([credentials]).to_string();
+    let rest = "acme-prod-314159 bot-7@acme-prod-314159.iam.example.org \
+                https://oauth2.example.org/token ada-lovelace-2026x service_account";
+    for json in [credentials, inside] {
+        let known = Known::of_variable("GOOGLE_CREDENTIALS", &json, is_there);
+        let told = known
+            .replace(&format!("{key}{id} x9$kLm2Qz7 {rest}"))
+            .into_owned();
+        assert_eq!(told, format!("[secret]\n[secret] [secret] {rest}"));
+        assert_eq!(known.replace(&json), "[secret]");
+        assert_eq!(known.replace(key.lines().nth(2).unwrap()), "[secret]");
+    }
+    // Of a variable that says nothing, what its fields say.
+    let json = r#"{"db": {"password": "correct-horse-battery", "p": "x9$kLm2Qz7"}}"#;
+    let known = Known::of_variable("APP_CONFIG", json, is_there);
+    let told = known.replace("correct-horse-battery x9$kLm2Qz7");
+    assert_eq!(told, "[secret] x9$kLm2Qz7");
+    assert!(Known::of_variable("APP_CONFIG", r#"{"password": "#, is_there).is_empty());
+}
+
 #[test]
 fn what_a_path_holds_can_stay_readable() {
     let known = Known::new(["acme-backend-4f", "k3y-of-16-letters"]);
