@@ -246,6 +246,26 @@ fn a_key_over_lines_is_masked_whole() {
     }
     let cut = &pem[..120];
     assert_eq!(masked(cut), "[masked: private key]");
+    // A listing, a search or our own clipping took the first lines.
+    for rest in [&pem[32 + 20..], &pem[32 + 65..]] {
+        for begin in [
+            "\n",
+            "\\n",
+            "\n  12│ ",
+            "\n    12\t",
+            "\n> ",
+            "\nsrc/k-1.pem:12: ",
+        ] {
+            let text = |rest: &str| format!("[… 900 characters …]{begin}{rest}{begin}b");
+            let rest = rest.replace('\n', begin);
+            assert_eq!(masked(&text(&rest)), text("[masked: private key]"));
+        }
+    }
+    let clipped = format!("{}\n[… 900 characters …]\n{}", &pem[..120], &pem[120..]);
+    let told = "[masked: private key]\n[… 900 characters …]\n[masked: private key]";
+    assert_eq!(masked(&clipped), told);
+    let text = "a word\n-----END PRIVATE KEY-----";
+    assert_eq!(masked(text), text);
     let text = "looks for -----BEGIN PRIVATE KEY----- in (all) files";
     assert_eq!(
         masked(text),
