@@ -160,7 +160,7 @@ shapes! {
     "credentials" ["Signature="] Known r"\bSignature=(?P<s>[0-9a-f]{40,})";
     "token" ["earer ", "EARER "] Named r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})";
     "cookie" ["ookie:", "OOKIE:"] Named r#"(?i)\b(?:set-)?cookie:\s{0,3}[A-Za-z0-9_.-]+=(?P<s>[^\s;"']{12,})"#;
-    "password" ["://"] Placed r#"\b[a-zA-Z][a-zA-Z0-9+.-]+://[^\s/:@"'<>`|\\]*:(?P<s>[^\s/@"'<>`|\\]+)(?:@|…)"#;
+    "password" ["://"] Placed r#"\b[a-zA-Z][a-zA-Z0-9+.-]+://[^\s/:@"'<>`|\\\[]*:(?:(?P<s>[^\s/@"'<>`|\\]+)@|(?P<t>(?:[0-9]{6,}|[0-9]*[^\s/@"'<>`|\\0-9…][^\s/@"'<>`|\\]*))…)"#;
     "token" ["://"] Placed r"\bhttps?://(?P<s>[A-Za-z0-9_-]{20,})@";
     "password" ["curl"] Placed r#"\bcurl\b[^\n]*?\s(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']+:(?P<s>[^\s"']{3,})"#;
     // What stands in files.

@@ -226,6 +226,22 @@ fn what_stands_where_secrets_stand_is_masked() {
 }
 
 #[test]
+fn a_port_at_which_an_address_was_cut_is_no_password() {
+    check(&[
+        (
+            "GET https://ada:hunter2…",
+            "GET https://ada:[masked: password]…",
+        ),
+        (
+            "GET https://ada:1234567…",
+            "GET https://ada:[masked: password]…",
+        ),
+        ("GET http://127.0.0.1:1811…", "GET http://127.0.0.1:1811…"),
+        ("GET http://[::1]:18110…", "GET http://[::1]:18110…"),
+    ]);
+}
+
+#[test]
 fn a_key_over_lines_is_masked_whole() {
     let pem =
         drawn("-----BEGIN RSA PRIVATE KEY-----\n<64>\n<64>\n<20>==\n-----END RSA PRIVATE KEY-----");
