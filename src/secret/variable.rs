@@ -51,8 +51,16 @@ fn judged(named: Name, name: &str, value: &str, is_there: &dyn Fn(&str) -> bool)
 
 impl Name {
     fn of(name: &str) -> Self {
-        const PASSWORDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "PASSPHRASE", "PIN"];
-        const SECRETS: [&str; 11] = [
+        const PASSWORDS: [&str; 7] = [
+            "PASSWORD",
+            "PASSWD",
+            "PASS",
+            "PWD",
+            "PSWD",
+            "PASSPHRASE",
+            "PIN",
+        ];
+        const SECRETS: [&str; 15] = [
             "APIKEY",
             "TOKEN",
             "TOKENS",
@@ -60,10 +68,14 @@ impl Name {
             "SECRETS",
             "CREDENTIAL",
             "CREDENTIALS",
+            "CRED",
+            "CREDS",
             "COOKIE",
             "DSN",
             "JWT",
             "BEARER",
+            "PSK",
+            "UNSEAL",
         ];
         const WITHIN: [&str; 9] = [
             "TOKEN",
@@ -83,7 +95,7 @@ impl Name {
         if upper == "PWD" {
             // Every shell says there where it is.
             Self::Plain
-        } else if PASSWORDS.contains(&last) {
+        } else if PASSWORDS.contains(&last) || is_password(last) {
             Self::Password
         } else if has(&PASSWORDS) || has(&SECRETS) || WITHIN.iter().any(|it| upper.contains(it)) {
             if is_about(last) {
@@ -91,7 +103,7 @@ impl Name {
             } else {
                 Self::Secret
             }
-        } else if has(&["KEY", "KEYS", "AUTH", "PAT", "WEBHOOK"]) {
+        } else if has(&["KEY", "KEYS", "AUTH", "PAT", "SEED", "WEBHOOK"]) {
             Self::Perhaps
         } else {
             Self::Plain
@@ -107,6 +119,22 @@ impl Name {
             named @ (Self::Password | Self::Secret | Self::Perhaps | Self::Plain) => named,
         }
     }
+}
+
+/// Whether the last word of a name says that it holds a password: `DB_PW`, `SSHPASS`. At the
+/// beginning `PW` stands for other things as well.
+fn is_password(last: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        "ASKPASS",
+        "BYPASS",
+        "COMPASS",
+        "KEEPASS",
+        "MULTIPASS",
+        "OVERPASS",
+        "TRESPASS",
+        "UNDERPASS",
+    ];
+    last == "PW" || last.ends_with("PASS") && !OTHERS.contains(&last)
 }
 
 /// Whether a name that ends in this word names the thing that a secret is for, kept in or found by.

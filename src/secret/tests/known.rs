@@ -220,6 +220,38 @@ fn of_a_variable_that_is_known_which_is_secret() {
     assert_eq!(format!("{:?}", known()), "Known(2)");
 }
 
+#[test]
+fn short_names_tell_as_well_and_not_what_only_begins_like_them() {
+    for (name, value) in [
+        ("SSHPASS", "Tr0ub4dor&3"),
+        ("DB_PW", "correct-horse-battery"),
+        ("SMTP_PSWD", "correct-horse-battery"),
+        ("LDAP_BIND_CRED", "correct-horse-battery"),
+        ("WIFI_PSK", "correct horse battery"),
+        ("VAULT_UNSEAL", "k9Xq2mZtw7+Lp/4R="),
+        ("OTP_SEED", "JBSWY3DPEHPK3PXP"),
+    ] {
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.replace(value), "[secret]", "{name}={value}");
+    }
+    for (name, value) in [
+        ("OLDPWD", "/k9Xq2mZtw"),
+        ("GIT_ASKPASS", "k9Xq2mZtw"),
+        ("PROXY_BYPASS", "10.0.0.0/8,k9.local"),
+        ("PW_TEST_BROWSER", "chromium-1124x"),
+        ("PWNED_AT", "k9Xq2mZtw"),
+        ("CREDITS", "k9Xq2mZtw"),
+        ("GOOGLE_CREDS", "/home/ada/gcp-key.json"),
+        ("CREDS_STORE", "secretservice-1"),
+        ("RANDOM_SEED", "123456789012"),
+        ("SEED_DATA", "acme-fixtures-2024"),
+        ("UNSEALED", "k9Xq2mZtw"),
+    ] {
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.count(), 0, "{name}={value}");
+    }
+}
+
 /// An address says it encoded, a program that has read it prints what is meant.
 #[test]
 fn of_a_password_in_an_address_both_spellings_are_known() {
