@@ -44,7 +44,9 @@ pub(crate) fn tool(name: &str) -> String {
 
 /// The first argument that names what a call was about, or its first text.
 fn label(view: &View, masks: &Masks, call: &ToolCall) -> String {
-    let Ok(Value::Object(arguments)) = serde_json::from_str(&call.arguments) else {
+    // Some are secret by their name alone, which does not stand in what is shown.
+    let arguments = masks.json(&call.arguments);
+    let Ok(Value::Object(arguments)) = serde_json::from_str(&arguments) else {
         return String::new();
     };
     let spec = view.wire().and_then(|wire| {

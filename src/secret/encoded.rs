@@ -1,42 +1,60 @@
 //! How a value may be written.
 
+use crate::secret::quoted;
+
 /// The alphabet of base64, whose last two signs differ in addresses.
 const DIGITS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// A value as it is, as JSON and addresses write it, in base64 wherever it begins, and in
-/// hexadecimal; each form once.
-pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
-    let bytes = value.as_bytes();
-    let hex = |digits: &str| -> Vec<u8> {
-        let digits = digits.as_bytes();
-        let two = |byte: &u8| {
-            [
-                digits[usize::from(byte >> 4)],
-                digits[usize::from(byte & 15)],
-            ]
-        };
-        bytes.iter().flat_map(two).collect()
-    };
-    let mut forms = vec![bytes.to_vec()];
-    let mut add = |form: Vec<u8>| {
-        if form.len() >= 8 && !forms.contains(&form) {
-            forms.push(form);
-        }
-    };
-    let once = json(value);
-    add(json(&once).into_bytes());
-    add(once.into_bytes());
-    for upper in ["0123456789ABCDEF", "0123456789abcdef"] {
+/// The digits of hexadecimal numbers, in capital letters and in small ones.
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+/// A value as it is, and as JSON, shells and addresses write it; each form once.
+pub(super) fn spelled(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = Forms(vec![value.as_bytes().to_vec()]);
+    for text in std::iter::once(value.to_owned()).chain(quoted::forms(value)) {
+        let once = json(&text);
+        forms.add(json(&once).into_bytes());
+        forms.add(once.into_bytes());
+        forms.add(text.into_bytes());
+    }
+    for digits in [UPPER, LOWER] {
         for space in ["%20", "+"] {
-            add(percent(bytes, upper.as_bytes(), space));
+            forms.add(percent(value.as_bytes(), digits, space));
         }
-        add(hex(upper));
+    }
+    forms.0
+}
+
+/// A value in base64 wherever it begins, and in hexadecimal; each form once.
+pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
+    let bytes = value.as_bytes();
+    let mut forms = Forms(Vec::new());
+    for digits in [UPPER, LOWER] {
+        forms.add(bytes.iter().flat_map(|byte| hex(*byte, digits)).collect());
     }
     for ahead in 0..3 {
-        add(base64(bytes, ahead, *b"+/"));
-        add(base64(bytes, ahead, *b"-_"));
+        forms.add(base64(bytes, ahead, *b"+/"));
+        forms.add(base64(bytes, ahead, *b"-_"));
     }
-    forms
+    forms.0
+}
+
+/// Forms of one value.
+struct Forms(Vec<Vec<u8>>);
+
+impl Forms {
+    /// One more, if it is new and not too short to be told from other text.
+    fn add(&mut self, form: Vec<u8>) {
+        if form.len() >= 8 && !self.0.contains(&form) {
+            self.0.push(form);
+        }
+    }
+}
+
+/// A byte in two hexadecimal digits.
+fn hex(byte: u8, digits: &[u8; 16]) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|digit| digits[usize::from(digit)])
 }
 
 /// The text inside of a JSON string.
@@ -48,17 +66,16 @@ fn json(text: &str) -> String {
 }
 
 /// As an address writes it.
-fn percent(bytes: &[u8], digits: &[u8], space: &str) -> Vec<u8> {
+fn percent(bytes: &[u8], digits: &[u8; 16], space: &str) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(*byte),
             b' ' => text.extend_from_slice(space.as_bytes()),
-            byte => text.extend_from_slice(&[
-                b'%',
-                digits[usize::from(byte >> 4)],
-                digits[usize::from(byte & 15)],
-            ]),
+            byte => {
+                text.push(b'%');
+                text.extend(hex(*byte, digits));
+            }
         }
     }
     text

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::secret::{encoded, variable};
+use crate::secret::{encoded, unbroken, variable};
 
 /// What stands in the place of a value.
 const IN_ITS_PLACE: &str = "[secret]";
@@ -19,14 +19,18 @@ const IN_PARTS: usize = 16;
 
 /// Values that nothing may show or keep: keys, and what variables hold that are secret by their
 /// name. [`replace`](Self::replace) finds each as it is, as JSON, shells and addresses write it, in
-/// base64 and in hexadecimal, and what is left of it where a text was cut.
+/// base64 and in hexadecimal even where lines end inside of it, and what is left of it where a text
+/// was cut.
 #[derive(Clone, Default)]
 pub struct Known(Option<Arc<Patterns>>);
 
 /// The values, and what finds them: made when the first text is looked through.
 struct Patterns {
     values: Vec<String>,
+    /// The values however they are spelled.
     whole: LazyLock<Option<AhoCorasick>, Finder>,
+    /// The values in base64 and in hexadecimal, in a text without line ends.
+    coded: LazyLock<Option<AhoCorasick>, Finder>,
     /// The first and the last characters of values, where a text may have been cut inside of them.
     parts: LazyLock<Option<AhoCorasick>, Finder>,
 }
@@ -113,8 +117,10 @@ impl Known {
     /// Whether a text holds one.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.0.as_ref().is_some_and(|known| {
-            let mut finders = [&known.whole, &known.parts].into_iter();
-            finders.any(|it| it.as_ref().is_some_and(|it| it.is_match(text)))
+            let finders = [known.whole.as_ref(), known.parts.as_ref()];
+            let coded = known.coded.as_ref();
+            finders.into_iter().flatten().any(|it| it.is_match(text))
+                || coded.is_some_and(|it| unbroken::is_match(it, text.as_bytes()))
         })
     }
 
@@ -131,38 +137,52 @@ impl Known {
         let Some(known) = &self.0 else {
             return Cow::Borrowed(bytes);
         };
-        let whole = match known.whole.as_ref() {
-            Some(whole) if whole.is_match(bytes) => {
-                let mut new = Vec::with_capacity(bytes.len());
-                whole.replace_all_with_bytes(bytes, &mut new, |_, _, new| {
-                    new.extend_from_slice(IN_ITS_PLACE.as_bytes());
-                    true
-                });
-                Cow::Owned(new)
+        let mut new = Cow::Borrowed(bytes);
+        for without in [Patterns::spelled, Patterns::coded, Patterns::cut] {
+            if let Some(less) = without(known, &new) {
+                new = Cow::Owned(less);
             }
-            Some(_) | None => Cow::Borrowed(bytes),
-        };
-        let parts = known.parts.as_ref();
-        match parts.and_then(|parts| known.cut(parts, &whole)) {
-            Some(cut) => Cow::Owned(cut),
-            None => whole,
         }
+        new
     }
 }
 
 impl Patterns {
     fn of(values: Vec<String>) -> Self {
-        let (one, other) = (values.clone(), values.clone());
+        let finder = |find: fn(&[String]) -> Option<AhoCorasick>| -> Finder {
+            let values = values.clone();
+            Box::new(move || find(&values))
+        };
         Self {
+            whole: LazyLock::new(finder(whole)),
+            coded: LazyLock::new(finder(coded)),
+            parts: LazyLock::new(finder(parts)),
             values,
-            whole: LazyLock::new(Box::new(move || whole(&one))),
-            parts: LazyLock::new(Box::new(move || parts(&other))),
         }
+    }
+
+    /// The bytes without the values; `None` if they hold none.
+    fn spelled(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let whole = self.whole.as_ref()?;
+        whole.is_match(bytes).then(|| {
+            let mut new = Vec::with_capacity(bytes.len());
+            whole.replace_all_with_bytes(bytes, &mut new, |_, _, new| {
+                new.extend_from_slice(IN_ITS_PLACE.as_bytes());
+                true
+            });
+            new
+        })
+    }
+
+    /// The bytes without what encodes a value.
+    fn coded(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        unbroken::replaced(self.coded.as_ref()?, bytes, IN_ITS_PLACE.as_bytes())
     }
 
     /// The bytes without the rest of a value that was cut: one that ends where a line does, or begins
     /// where one begins.
-    fn cut(&self, parts: &AhoCorasick, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn cut(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let parts = self.parts.as_ref()?;
         let mut new = Vec::new();
         let mut end = 0;
         for found in parts.find_iter(bytes) {
@@ -212,9 +232,14 @@ fn rest(value: &[u8], bytes: &[u8], from: usize, to: usize) -> Option<(usize, us
     None
 }
 
-/// What finds the values however they are written.
+/// What finds the values however they are spelled.
 fn whole(values: &[String]) -> Option<AhoCorasick> {
-    finder(values.iter().flat_map(|it| encoded::forms(it)).collect())
+    finder(values.iter().flat_map(|it| encoded::spelled(it)).collect())
+}
+
+/// What finds them in base64 and in hexadecimal.
+fn coded(values: &[String]) -> Option<AhoCorasick> {
+    finder(values.iter().flat_map(|it| encoded::coded(it)).collect())
 }
 
 /// What finds their ends.

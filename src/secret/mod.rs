@@ -17,10 +17,12 @@ mod lines;
 mod masked;
 mod pieces;
 mod plausible;
+mod quoted;
 mod shapes;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod unbroken;
 mod variable;
 
 use std::borrow::Cow;

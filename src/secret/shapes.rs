@@ -39,6 +39,11 @@ impl Shape {
     }
 }
 
+/// The end of a line of a key, and what a listing, a search, a diff or a quotation sets before the
+/// next.
+const BREAK: &str =
+    r#"["',;+ ]{0,3}(?:\s|\\+[nr]){1,4}(?:[^\s"'\\]+[:-][0-9]+[:-] )?[0-9 \t+>|│→:"'-]{0,16}"#;
+
 macro_rules! shapes {
     ($($name:literal [$($hint:literal),+] $kind:ident $pattern:literal;)+) => {
         /// Every shape, in the order in which a text is searched for them.
@@ -47,15 +52,20 @@ macro_rules! shapes {
             hints: &[$($hint),+],
             sure: Sure::$kind,
             // A border of a word is one between ASCII characters: any other takes long to find.
-            regex: LazyLock::new(|| Regex::new(&$pattern.replace(r"\b", r"(?-u:\b)")).ok()),
+            regex: LazyLock::new(|| {
+                let pattern = $pattern.replace(r"\b", r"(?-u:\b)");
+                Regex::new(&pattern.replace("BREAK", BREAK)).ok()
+            }),
         }),+];
     };
 }
 
 shapes! {
-    // Keys that are written over lines.
+    // Keys that are written over lines, and what is left of one that lost its first.
     "private key" ["PRIVATE KEY"] Known
         r#"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[^{}()\[\]<>;$#!]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:[\s\\nr0-9+>|│→"'-]{0,16}[A-Za-z0-9+/=]{16,})*(?:[\s\\nr]{0,4}[A-Za-z0-9+/=]+\z)?)"#;
+    "private key" ["PRIVATE KEY"] Known
+        r"(?:\\+[nr])*(?P<s>(?:[A-Za-z0-9+/=]{16,}BREAK)+(?:[A-Za-z0-9+/=]{1,15}BREAK){0,2}-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)";
     "private key" ["PRIVATE KEY"] Known
         r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----[^{}()\[\]<>;$#!]*?---- END SSH2 ENCRYPTED PRIVATE KEY ----";
     "private key" ["Private-Lines:"] Known r"Private-Lines: [0-9]+(?P<s>(?:\s+[A-Za-z0-9+/=]{4,})+)";
@@ -150,7 +160,7 @@ shapes! {
     "credentials" ["Signature="] Known r"\bSignature=(?P<s>[0-9a-f]{40,})";
     "token" ["earer ", "EARER "] Named r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})";
     "cookie" ["ookie:", "OOKIE:"] Named r#"(?i)\b(?:set-)?cookie:\s{0,3}[A-Za-z0-9_.-]+=(?P<s>[^\s;"']{12,})"#;
-    "password" ["://"] Placed r#"\b[a-zA-Z][a-zA-Z0-9+.-]+://[^\s/:@"'<>`|\\]*:(?P<s>[^\s/@"'<>`|\\]+)(?:@|…)"#;
+    "password" ["://"] Placed r#"\b[a-zA-Z][a-zA-Z0-9+.-]+://[^\s/:@"'<>`|\\\[]*:(?:(?P<s>[^\s/@"'<>`|\\]+)@|(?P<t>(?:[0-9]{6,}|[0-9]*[^\s/@"'<>`|\\0-9…][^\s/@"'<>`|\\]*))…)"#;
     "token" ["://"] Placed r"\bhttps?://(?P<s>[A-Za-z0-9_-]{20,})@";
     "password" ["curl"] Placed r#"\bcurl\b[^\n]*?\s(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']+:(?P<s>[^\s"']{3,})"#;
     // What stands in files.

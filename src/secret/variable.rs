@@ -1,5 +1,7 @@
 //! What is secret in a variable, by its name and by how its value looks.
 
+use serde_json::Value;
+
 use crate::secret::plausible::{self, As};
 use crate::secret::{encoded, masked};
 
@@ -18,13 +20,22 @@ enum Name {
 
 /// What is secret in a variable of this name and value.
 pub(super) fn secrets(name: &str, value: &str, is_there: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let named = Name::of(name);
+    judged(Name::of(name), name, value, is_there)
+}
+
+/// The same of a variable whose name says so much.
+fn judged(named: Name, name: &str, value: &str, is_there: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut all: Vec<String> = masked::secrets(value)
         .into_iter()
         .map(str::to_owned)
         .collect();
     if is_address(value) {
         all.extend(of_address(value, named));
+    }
+    if value.starts_with(['{', '['])
+        && let Ok(json) = serde_json::from_str(value)
+    {
+        of_json(named, name, &json, is_there, &mut all);
     }
     let whole = match named {
         Name::Password => !is_path(value, is_there),
@@ -40,8 +51,16 @@ pub(super) fn secrets(name: &str, value: &str, is_there: &dyn Fn(&str) -> bool) 
 
 impl Name {
     fn of(name: &str) -> Self {
-        const PASSWORDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "PASSPHRASE", "PIN"];
-        const SECRETS: [&str; 11] = [
+        const PASSWORDS: [&str; 7] = [
+            "PASSWORD",
+            "PASSWD",
+            "PASS",
+            "PWD",
+            "PSWD",
+            "PASSPHRASE",
+            "PIN",
+        ];
+        const SECRETS: [&str; 15] = [
             "APIKEY",
             "TOKEN",
             "TOKENS",
@@ -49,10 +68,14 @@ impl Name {
             "SECRETS",
             "CREDENTIAL",
             "CREDENTIALS",
+            "CRED",
+            "CREDS",
             "COOKIE",
             "DSN",
             "JWT",
             "BEARER",
+            "PSK",
+            "UNSEAL",
         ];
         const WITHIN: [&str; 9] = [
             "TOKEN",
@@ -65,29 +88,6 @@ impl Name {
             "ACCESS_KEY",
             "PRIVATE_KEY",
         ];
-        // What these end names the thing that a secret is for, kept in or found by.
-        const ABOUT: [&str; 20] = [
-            "NAME",
-            "TYPE",
-            "FILE",
-            "DIR",
-            "PATH",
-            "URL",
-            "URI",
-            "HOST",
-            "ENDPOINT",
-            "ID",
-            "PROJECT",
-            "STORE",
-            "METHOD",
-            "PROVIDER",
-            "ISSUER",
-            "AUDIENCE",
-            "REGION",
-            "USER",
-            "HELPER",
-            "ALGORITHM",
-        ];
         let upper = name.to_ascii_uppercase().replace("TOKENIZ", "");
         let words: Vec<&str> = upper.split(['_', '-', '.']).collect();
         let last = words.last().copied().unwrap_or_default();
@@ -95,19 +95,97 @@ impl Name {
         if upper == "PWD" {
             // Every shell says there where it is.
             Self::Plain
-        } else if PASSWORDS.contains(&last) {
+        } else if PASSWORDS.contains(&last) || is_password(last) {
             Self::Password
         } else if has(&PASSWORDS) || has(&SECRETS) || WITHIN.iter().any(|it| upper.contains(it)) {
-            if ABOUT.contains(&last) {
+            if is_about(last) {
                 Self::Perhaps
             } else {
                 Self::Secret
             }
-        } else if has(&["KEY", "KEYS", "AUTH", "PAT", "WEBHOOK"]) {
+        } else if has(&["KEY", "KEYS", "AUTH", "PAT", "SEED", "WEBHOOK"]) {
             Self::Perhaps
         } else {
             Self::Plain
         }
+    }
+
+    /// How much the name of a field says, where the name around it says so much.
+    fn of_field(name: &str, around: Self) -> Self {
+        let upper = name.to_ascii_uppercase();
+        let last = upper.rsplit(['_', '-', '.']).next().unwrap_or_default();
+        match Self::of(name) {
+            Self::Plain if around != Self::Plain && !is_about(last) => Self::Perhaps,
+            named @ (Self::Password | Self::Secret | Self::Perhaps | Self::Plain) => named,
+        }
+    }
+}
+
+/// Whether the last word of a name says that it holds a password: `DB_PW`, `SSHPASS`. At the
+/// beginning `PW` stands for other things as well.
+fn is_password(last: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        "ASKPASS",
+        "BYPASS",
+        "COMPASS",
+        "KEEPASS",
+        "MULTIPASS",
+        "OVERPASS",
+        "TRESPASS",
+        "UNDERPASS",
+    ];
+    last == "PW" || last.ends_with("PASS") && !OTHERS.contains(&last)
+}
+
+/// Whether a name that ends in this word names the thing that a secret is for, kept in or found by.
+fn is_about(last: &str) -> bool {
+    const ABOUT: [&str; 21] = [
+        "NAME",
+        "TYPE",
+        "FILE",
+        "DIR",
+        "PATH",
+        "URL",
+        "URI",
+        "HOST",
+        "ENDPOINT",
+        "ID",
+        "PROJECT",
+        "STORE",
+        "METHOD",
+        "PROVIDER",
+        "ISSUER",
+        "AUDIENCE",
+        "REGION",
+        "USER",
+        "EMAIL",
+        "HELPER",
+        "ALGORITHM",
+    ];
+    ABOUT.contains(&last)
+}
+
+/// What is secret in the strings of a value that is JSON, as the names of its fields say it.
+fn of_json(
+    named: Name,
+    name: &str,
+    json: &Value,
+    is_there: &dyn Fn(&str) -> bool,
+    all: &mut Vec<String>,
+) {
+    match json {
+        Value::String(text) => all.extend(judged(named, name, text.trim(), is_there)),
+        Value::Array(items) => {
+            for item in items {
+                of_json(named, name, item, is_there, all);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                of_json(Name::of_field(name, named), name, value, is_there, all);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

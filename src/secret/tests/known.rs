@@ -33,6 +33,85 @@ fn a_known_value_is_found_however_it_is_written() {
     );
 }
 
+/// What programs print that encode: with line ends, blanks, and both as JSON writes them.
+#[test]
+fn an_encoded_value_is_found_over_line_ends() {
+    let value = "ghp-like/4f7Qz9.0b8Xk2Lm5Rt1Vw6Yc3Hd8Jn.0123456789.and+on+until?the~end";
+    let known = Known::new([value]);
+    for (text, expected) in [
+        (
+            "a Z2hwLWxpa2UvNGY3UXo5LjBiOFhrMkxtNVJ0MVZ3NlljM0hkOEpuLjAxMjM0NTY3ODkuYW5kK29u\n\
+             K3VudGlsP3RoZX5lbmQ=\nb",
+            "a [secret]Q=\nb",
+        ),
+        (
+            "6768702d6c696b652f346637517a392e306238586b324c6d355274315677\n\
+             365963334864384a6e2e303132333435363738392e616e642b6f6e2b756e\n\
+             74696c3f7468657e656e64\n",
+            "[secret]\n",
+        ),
+    ] {
+        for end in ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\\\\n"] {
+            let (text, expected) = (text.replace('\n', end), expected.replace('\n', end));
+            assert_eq!(known.replace(&text), expected);
+            assert!(known.is_in(&text));
+        }
+    }
+    let bytes: Vec<String> = value.bytes().map(|byte| format!(" {byte:02x}")).collect();
+    let lines: Vec<String> = bytes.chunks(16).map(<[String]>::concat).collect();
+    let text = format!(" 0a{0} 0a\n{0}\nü", lines.join("\n"));
+    assert_eq!(known.replace(&text), " 0a [secret] 0a\n [secret]\nü");
+    let text = "nothing of it:\n 67 68 70\n\\";
+    assert_eq!(known.replace(text), text);
+}
+
+/// What `declare -p`, `set` and `printf %q` of bash print, and `export -p` of dash, alone and in JSON.
+/// The value stands in `«»`.
+#[test]
+fn a_value_is_found_as_shells_quote_it() {
+    for (value, quoted) in [
+        (
+            r#"a$b"c\d`e'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z"#,
+            [
+                r#"declare -x T="«a\$b\"c\\d\`e'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»""#,
+                r#"T='«a$b"c\d`e'\''f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»'"#,
+                r#"«a\$b\"c\\d\`e\'f\!g\ h\&i\;j\(k\)l\<m\>n\{o\}p\*q\[r\]s\?t\^u\,v~w#x=y:z»"#,
+                r#"export T='«a$b"c\d`e'"'"'f!g h&i;j(k)l<m>n{o}p*q[r]s?t^u,v~w#x=y:z»'"#,
+            ],
+        ),
+        (
+            "two''quotes'",
+            [
+                r#"declare -x T="«two''quotes'»""#,
+                r"T='«two'\'''\''quotes'\''»'",
+                r"«two\'\'quotes\'»",
+                r#"export T='«two'"''"'quotes'"'»""#,
+            ],
+        ),
+        (
+            "tab\tü\u{1}\u{1b}\u{7f}'\"$\\e",
+            [
+                r#"declare -x T=$'«tab\tü\001\E\177\'"$\\e»'"#,
+                r#"T=$'«tab\t\303\274\001\E\177\'"$\\e»'"#,
+                r#"$'«tab\tü\001\E\177\'"$\\e»'"#,
+                "export T='«tab\tü\u{1}\u{1b}\u{7f}'\"'\"'\"$\\e»'",
+            ],
+        ),
+    ] {
+        let known = Known::new([value]);
+        for quoted in quoted {
+            let (before, rest) = quoted.split_once('«').unwrap();
+            let (form, behind) = rest.split_once('»').unwrap();
+            let text = format!("{before}{form}{behind}");
+            let told = format!("{before}[secret]{behind}");
+            assert_eq!(known.replace(&text), told);
+            let json = |text: &str| serde_json::to_string(text).unwrap();
+            assert_eq!(known.replace(&json(&text)), json(&told));
+            assert_eq!(known.replace(&json(&json(&text))), json(&json(&told)));
+        }
+    }
+}
+
 #[test]
 fn many_long_values_are_found() {
     let values: Vec<String> = (0..4).map(|n| drawn(&format!("{n:02}-<10000>"))).collect();
@@ -141,6 +220,38 @@ fn of_a_variable_that_is_known_which_is_secret() {
     assert_eq!(format!("{:?}", known()), "Known(2)");
 }
 
+#[test]
+fn short_names_tell_as_well_and_not_what_only_begins_like_them() {
+    for (name, value) in [
+        ("SSHPASS", "Tr0ub4dor&3"),
+        ("DB_PW", "correct-horse-battery"),
+        ("SMTP_PSWD", "correct-horse-battery"),
+        ("LDAP_BIND_CRED", "correct-horse-battery"),
+        ("WIFI_PSK", "correct horse battery"),
+        ("VAULT_UNSEAL", "k9Xq2mZtw7+Lp/4R="),
+        ("OTP_SEED", "JBSWY3DPEHPK3PXP"),
+    ] {
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.replace(value), "[secret]", "{name}={value}");
+    }
+    for (name, value) in [
+        ("OLDPWD", "/k9Xq2mZtw"),
+        ("GIT_ASKPASS", "k9Xq2mZtw"),
+        ("PROXY_BYPASS", "10.0.0.0/8,k9.local"),
+        ("PW_TEST_BROWSER", "chromium-1124x"),
+        ("PWNED_AT", "k9Xq2mZtw"),
+        ("CREDITS", "k9Xq2mZtw"),
+        ("GOOGLE_CREDS", "/home/ada/gcp-key.json"),
+        ("CREDS_STORE", "secretservice-1"),
+        ("RANDOM_SEED", "123456789012"),
+        ("SEED_DATA", "acme-fixtures-2024"),
+        ("UNSEALED", "k9Xq2mZtw"),
+    ] {
+        let known = Known::of_variable(name, value, is_there);
+        assert_eq!(known.count(), 0, "{name}={value}");
+    }
+}
+
 /// An address says it encoded, a program that has read it prints what is meant.
 #[test]
 fn of_a_password_in_an_address_both_spellings_are_known() {
@@ -148,6 +259,41 @@ fn of_a_password_in_an_address_both_spellings_are_known() {
     assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
     let known = Known::of_address("redis://:pass%2Fword1@h");
     assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+}
+
+/// Programs take single fields out of credentials that are JSON.
+#[test]
+fn of_a_value_that_is_json_the_secret_strings_are_known() {
+    let key = drawn("-----BEGIN PRIVATE KEY-----\n<64>\n<40>\n-----END PRIVATE KEY-----\n");
+    let id = drawn("<x40>");
+    let credentials = serde_json::json!({
+        "type": "service_account",
+        "project_id": "acme-prod-314159",
+        "private_key_id": id,
+        "private_key": key,
+        "client_email": "bot-7@acme-prod-314159.iam.example.org",
+        "token_uri": "https://oauth2.example.org/token",
+        "logins": [{"user": "ada-lovelace-2026x", "p": "x9$kLm2Qz7"}],
+    })
+    .to_string();
+    let inside = serde_json::json!([credentials]).to_string();
+    let rest = "acme-prod-314159 bot-7@acme-prod-314159.iam.example.org \
+                https://oauth2.example.org/token ada-lovelace-2026x service_account";
+    for json in [credentials, inside] {
+        let known = Known::of_variable("GOOGLE_CREDENTIALS", &json, is_there);
+        let told = known
+            .replace(&format!("{key}{id} x9$kLm2Qz7 {rest}"))
+            .into_owned();
+        assert_eq!(told, format!("[secret]\n[secret] [secret] {rest}"));
+        assert_eq!(known.replace(&json), "[secret]");
+        assert_eq!(known.replace(key.lines().nth(2).unwrap()), "[secret]");
+    }
+    // Of a variable that says nothing, what its fields say.
+    let json = r#"{"db": {"password": "correct-horse-battery", "p": "x9$kLm2Qz7"}}"#;
+    let known = Known::of_variable("APP_CONFIG", json, is_there);
+    let told = known.replace("correct-horse-battery x9$kLm2Qz7");
+    assert_eq!(told, "[secret] x9$kLm2Qz7");
+    assert!(Known::of_variable("APP_CONFIG", r#"{"password": "#, is_there).is_empty());
 }
 
 #[test]

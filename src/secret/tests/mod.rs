@@ -226,6 +226,22 @@ fn what_stands_where_secrets_stand_is_masked() {
 }
 
 #[test]
+fn a_port_at_which_an_address_was_cut_is_no_password() {
+    check(&[
+        (
+            "GET https://ada:hunter2…",
+            "GET https://ada:[masked: password]…",
+        ),
+        (
+            "GET https://ada:1234567…",
+            "GET https://ada:[masked: password]…",
+        ),
+        ("GET http://127.0.0.1:1811…", "GET http://127.0.0.1:1811…"),
+        ("GET http://[::1]:18110…", "GET http://[::1]:18110…"),
+    ]);
+}
+
+#[test]
 fn a_key_over_lines_is_masked_whole() {
     let pem =
         drawn("-----BEGIN RSA PRIVATE KEY-----\n<64>\n<64>\n<20>==\n-----END RSA PRIVATE KEY-----");
@@ -246,6 +262,26 @@ fn a_key_over_lines_is_masked_whole() {
     }
     let cut = &pem[..120];
     assert_eq!(masked(cut), "[masked: private key]");
+    // A listing, a search or our own clipping took the first lines.
+    for rest in [&pem[32 + 20..], &pem[32 + 65..]] {
+        for begin in [
+            "\n",
+            "\\n",
+            "\n  12│ ",
+            "\n    12\t",
+            "\n> ",
+            "\nsrc/k-1.pem:12: ",
+        ] {
+            let text = |rest: &str| format!("[… 900 characters …]{begin}{rest}{begin}b");
+            let rest = rest.replace('\n', begin);
+            assert_eq!(masked(&text(&rest)), text("[masked: private key]"));
+        }
+    }
+    let clipped = format!("{}\n[… 900 characters …]\n{}", &pem[..120], &pem[120..]);
+    let told = "[masked: private key]\n[… 900 characters …]\n[masked: private key]";
+    assert_eq!(masked(&clipped), told);
+    let text = "a word\n-----END PRIVATE KEY-----";
+    assert_eq!(masked(text), text);
     let text = "looks for -----BEGIN PRIVATE KEY----- in (all) files";
     assert_eq!(
         masked(text),

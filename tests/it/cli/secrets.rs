@@ -51,6 +51,16 @@ const SHOWING: [&str; 34] = [
     "fork last",
 ];
 
+/// Commands that explain a run of one call.
+const EXPLAINING: [&str; 6] = [
+    "replay --blame r2",
+    "replay --diff r1 r2",
+    "why 5.1",
+    "why 5.1 --json",
+    "why e5",
+    "why e6",
+];
+
 /// Commands that write one into a file, which is named last.
 const WRITING: [&str; 3] = [
     "page --out ../page.html",
@@ -460,13 +470,7 @@ fn what_is_cut_shows_no_part_of_a_secret() {
             let said = ran.out + &ran.err;
             assert!(!said.contains(&key[..8]), "{line}, {before}: {said}");
         }
-        for line in [
-            "replay --blame r2",
-            "replay --diff r1 r2",
-            "why 5.1",
-            "why e5",
-            "why e6",
-        ] {
+        for line in EXPLAINING {
             let ran = place.run(&line.split(' ').collect::<Vec<_>>());
             assert_eq!(ran.code, 0, "{line}: {ran:?}");
             assert!(
@@ -476,6 +480,26 @@ fn what_is_cut_shows_no_part_of_a_secret() {
             );
         }
     }
+}
+
+/// An argument that only its name gives away, where a call is named by what it is about.
+#[test]
+fn a_call_is_not_named_by_a_secret() {
+    let key = "aB3dE5fG7hI9jK1lM3nO5pQ7rS9t";
+    let place = Place::new();
+    let login = format!(r#"{{"api_key":"{key}"}}"#);
+    let calls = Answer::Calls(vec![("Login", &*login.leak())]);
+    let provider = Provider::new([calls, says("Done.")]);
+    let ran = place.ask(&provider, &["-v", "log in"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!(ran.out + &ran.err).contains(key));
+    let showing = SHOWING.iter().filter(|line| !line.contains("r9"));
+    for line in showing.chain(&EXPLAINING) {
+        let ran = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(!(ran.out + &ran.err).contains(key), "{line}");
+    }
+    let why = place.run(&["why", "5.1"]).out;
+    assert!(why.contains("Login ([masked: secret])"), "{why}");
 }
 
 /// A run says whose values it hides, and a name of a project stays what it is.
