@@ -347,6 +347,22 @@ fn without_a_server_or_a_key_it_says_so() {
     ");
 }
 
+/// Whether a line tells of what a user may open.
+#[cfg(target_os = "linux")]
+fn is_of_what_opens(line: &&str) -> bool {
+    let parts = [
+        "workspace, by",
+        "off: ",
+        "writing",
+        "modes",
+        "hooks",
+        "reading",
+        "network",
+        "sockets",
+    ];
+    line.contains(" sandbox ") && parts.iter().any(|part| line.contains(part))
+}
+
 /// What the settings opened is not called stopped; what they left closed is.
 #[cfg(target_os = "linux")]
 #[test]
@@ -380,23 +396,8 @@ fn what_the_user_opened_is_told_as_open() {
             println!("skipped: other mechanisms say it in other words");
             return;
         }
-        let is_of_interest = |line: &&str| {
-            line.contains(" sandbox ")
-                && [
-                    "workspace, by",
-                    "off: ",
-                    "writing",
-                    "modes",
-                    "hooks",
-                    "reading",
-                    "network",
-                    "sockets",
-                ]
-                .iter()
-                .any(|part| line.contains(part))
-        };
         writeln!(all, "== {what}").unwrap();
-        for line in told.lines().filter(is_of_interest) {
+        for line in told.lines().filter(is_of_what_opens) {
             writeln!(all, "{line}").unwrap();
         }
     }
