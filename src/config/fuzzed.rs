@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::config::server::UNSHOWN;
 use crate::config::{ConfigError, InForce, Layers, Origin, Place, Sections, Sources, read};
 use crate::record::fuzzed::first_line;
 
@@ -84,9 +85,9 @@ fn meant(sections: &Sections) -> Option<Vec<InForce>> {
     }
 }
 
-/// The keys that somebody set.
+/// The keys that somebody set, but for what is not shown as it is and cannot be read again.
 fn set(keys: Vec<InForce>) -> Vec<InForce> {
-    let is_set = |key: &InForce| key.origin != Origin::BuiltIn;
+    let is_set = |key: &InForce| key.origin != Origin::BuiltIn && key.value != UNSHOWN;
     keys.into_iter().filter(is_set).collect()
 }
 

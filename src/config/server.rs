@@ -96,10 +96,13 @@ impl Settings {
     }
 }
 
+/// What stands for the name of a variable that is not shown.
+pub(crate) const UNSHOWN: &str = "named by api_key_env";
+
 /// The name of a variable as it may be shown: what has small letters may be a key after all.
 pub(crate) fn shown(name: &str) -> &str {
     if name.contains(|c: char| c.is_ascii_lowercase()) {
-        "named by api_key_env"
+        UNSHOWN
     } else {
         name
     }
