@@ -15,6 +15,10 @@ use undertext::sandbox::Bounds;
 use crate::cli::confined::Unheld;
 use crate::cli::{Process, start};
 
+/// Of so many words the interpreter is looked for: the system follows fewer.
+#[cfg(target_os = "linux")]
+const NAMED: usize = 32;
+
 /// A program that decides for the user.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -66,15 +70,17 @@ impl Asked {
     /// would decide for themselves, and run what they like outside the sandbox.
     #[cfg(target_os = "linux")]
     pub(super) fn check(&self, bounds: &Bounds) -> Result<(), Unheld> {
-        let ran = interpreter(&self.program);
-        let ran = ran.iter().flat_map(|line| line.split_ascii_whitespace());
-        let arguments = self.arguments.iter().map(String::as_str);
-        let named =
-            std::iter::once(self.program.as_path()).chain(ran.chain(arguments).map(Path::new));
-        for path in named {
+        let program = self.program.to_string_lossy().into_owned();
+        let mut named: Vec<String> = std::iter::once(program)
+            .chain(self.arguments.iter().cloned())
+            .collect();
+        let mut looked_at = 0;
+        while let Some(word) = named.get(looked_at) {
             // It runs in the root directory.
-            let path = Path::new("/").join(path);
-            if let Some(written) = bounds.replaceable(&path) {
+            let path = Path::new("/").join(word);
+            let written = bounds.replaceable(&path);
+            let written = written.or_else(|| bounds.written_in(word));
+            if let Some(written) = written {
                 return Err(Unheld::usage(format!(
                     "sandbox.ask_command: tools could put something else in the place of {}, since they \
                      may write in {}; keep what decides for you elsewhere",
@@ -82,6 +88,13 @@ impl Asked {
                     written.display()
                 )));
             }
+            // What runs a script may be one as well.
+            if looked_at < NAMED
+                && let Some(line) = interpreter(&path)
+            {
+                named.extend(line.split_ascii_whitespace().map(str::to_owned));
+            }
+            looked_at += 1;
         }
         Ok(())
     }
@@ -108,7 +121,8 @@ fn apart(variables: Vec<(String, String)>, bounds: &Bounds) -> Vec<(String, Stri
             return Some((name, paths.join(":")));
         }
         let mut parts = value.split([':', ';', ',', '=', ' ']);
-        let names_one = parts.any(|part| part.starts_with('/') && is_theirs(part));
+        let names_one = bounds.written_in(&value).is_some()
+            || parts.any(|part| part.starts_with('/') && is_theirs(part));
         (!names_one).then_some((name, value))
     };
     variables.into_iter().filter_map(kept).collect()
@@ -188,6 +202,7 @@ mod tests {
             ("PWD", format!("{at}/w")),
             ("PYTHONPATH", format!("/usr/lib:{at}/link")),
             ("NODE_OPTIONS", format!("--quiet --require={at}/w/later.js")),
+            ("PERL5OPT", format!("-I{at}/w/lib")),
             ("LANG", "C".to_owned()),
             ("NEAR", format!("{at}/w-2:w/lib")),
         ];
@@ -200,5 +215,52 @@ mod tests {
             ("NEAR", format!("{at}/w-2:w/lib")),
         ];
         assert_eq!(kept, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    /// Wherever in a command it is named, and whatever runs what is named.
+    #[test]
+    fn what_tools_write_decides_nothing() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let place = tempfile::tempdir().unwrap();
+        let at = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(at.join("w/bin")).unwrap();
+        let script = |name: &str, first: String| {
+            let path = at.join(name);
+            std::fs::write(&path, format!("#!{first}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        let sound = script("sound", "/bin/sh -e".to_owned());
+        let wrap = script("wrap", format!("{}/w/bin/python3", at.display()));
+        let chain = script("chain", wrap.clone());
+        let sandbox = Sandbox::Workspace(Reach::default());
+        let bounds = Bounds::of(&sandbox, &[at.join("w")], &Home::default()).unwrap();
+        let inside = format!("{}/w", at.display());
+        for (program, arguments, is_refused) in [
+            (&sound, vec![], false),
+            (
+                &sound,
+                vec!["-c".to_owned(), format!("exec {sound}")],
+                false,
+            ),
+            (&sound, vec![format!("{inside}-2/ask.py")], false),
+            (&wrap, vec![], true),
+            (&chain, vec![], true),
+            (&sound, vec!["60".to_owned(), wrap.clone()], true),
+            (&sound, vec![format!("-I{inside}/lib")], true),
+            (
+                &sound,
+                vec!["-c".to_owned(), format!("exec {inside}/x")],
+                true,
+            ),
+        ] {
+            let asked = Asked {
+                program: PathBuf::from(program),
+                arguments,
+                environment: Vec::new(),
+            };
+            assert_eq!(asked.check(&bounds).is_err(), is_refused, "{asked:?}");
+        }
     }
 }

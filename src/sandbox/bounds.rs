@@ -287,6 +287,20 @@ impl Bounds {
         paths::replaceable(path, &self.distrusted()).map(Path::to_owned)
     }
 
+    /// What tools write that a text names anywhere: in an option, in a list, in a command.
+    #[cfg(target_os = "linux")]
+    pub fn written_in(&self, text: &str) -> Option<PathBuf> {
+        let names = |root: &PathBuf| {
+            let root = root.to_string_lossy();
+            // What only begins like it is another one.
+            let goes_on =
+                |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
+            let mut places = text.match_indices(&*root);
+            places.any(|(at, _)| !goes_on(&text[at + root.len()..]))
+        };
+        self.distrusted().into_iter().find(names)
+    }
+
     /// What the user named to be written and lies outside the workspace.
     pub fn written_outside(&self) -> Vec<&Path> {
         let named = |path: &&PathBuf| self.unprotected.contains(path);

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
@@ -48,12 +48,24 @@ const OPENING: &[(i64, u8)] = &[
 /// The flags with which they make one. Without them the mode may be whatever was left in its place.
 const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE];
 
-/// A place that may be written and hands its group on, as those do that several people share. There
-/// `chmod`, `cp -r` and `git` give directories of their own the bit that these have already.
-pub(super) fn shared(bounds: &Bounds) -> Option<&Path> {
-    let hands_on = |path: &&Path| fs::metadata(path).is_ok_and(|found| found.mode() & SETGID != 0);
-    let mut written = bounds.write.iter().map(AsRef::as_ref);
-    written.find(hands_on)
+/// How many of what lies in a directory are looked at.
+const MOST: usize = 4096;
+
+/// A place that may be written, or a directory in one, that hands its group on, as those do that several
+/// people share: all of a workspace, or its repository. There `chmod`, `cp -r` and `git` give directories
+/// of their own the bit that these have already.
+pub(super) fn shared(bounds: &Bounds) -> Option<PathBuf> {
+    let hands_on = |path: &Path| {
+        let found = fs::symlink_metadata(path);
+        found.is_ok_and(|found| found.is_dir() && found.mode() & SETGID != 0)
+    };
+    bounds.write.iter().find_map(|root| {
+        if hands_on(root) {
+            return Some(root.clone());
+        }
+        let within = fs::read_dir(root).ok()?.flatten().take(MOST);
+        within.map(|entry| entry.path()).find(|path| hands_on(path))
+    })
 }
 
 /// The calls that give a file such a mode.

@@ -146,29 +146,35 @@ async fn other_modes_are_set_as_ever() {
     }
 }
 
-/// In a directory that people share, ordinary commands give the bit on that it has itself.
+/// In a directory that people share, ordinary commands give the bit on that it has itself: the workspace, or
+/// one in it, as a shared repository is.
 #[tokio::test]
 async fn where_a_group_is_handed_on_it_stays_so() {
-    for by in [By::Namespaces, By::Landlock] {
+    let shared = ["w", "w/sub"];
+    let both = [By::Namespaces, By::Landlock];
+    for (by, shared) in both
+        .into_iter()
+        .flat_map(|by| shared.map(|place| (by, place)))
+    {
         let area = Area::new();
-        fs::set_permissions(area.path("w"), Permissions::from_mode(0o2775)).unwrap();
+        fs::set_permissions(area.path(shared), Permissions::from_mode(0o2775)).unwrap();
         let Some((hands, enforced)) = area.hands(by).await else {
             continue;
         };
         let usual = "umask 002; mkdir -p one/two && chmod -R g-w one && chmod 775 one && \
-                     cp -r one three && chmod g+s a.txt && stat -c %a one three/two a.txt | xargs";
+                     cp -r one three && touch a && chmod g+s a && stat -c %a one three/two a | xargs";
+        let there = area.path(shared).display().to_string();
         assert_eq!(
-            bash(&hands, usual).await.content,
-            "2775 2755 2644\n",
+            bash(&hands, &format!("cd {there}; {usual}")).await.content,
+            "2775 2755 2664\n",
             "{by:?}"
         );
         let refused = bash(&hands, "chmod u+s a.txt").await;
         assert_eq!(refused.status, Status::Error, "{by:?}");
         hands.close().await;
         let told = enforced.unwrap().told.join("\n");
-        let place = area.path("w").display().to_string();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(told.replace(&place, "/w"), @"modes with setgid are let through, since /w has one");
+            insta::assert_snapshot!(told.replace(&there, "/w"), @"modes with setgid are let through, since /w has one");
         }
     }
 }
