@@ -75,7 +75,7 @@ impl Limits {
         let look = move || {
             let mut before = 0;
             loop {
-                let now = self.look();
+                let now = self.look(before);
                 let grows = now > before + MANY;
                 std::thread::sleep(if grows { HURRIED } else { LOOKING });
                 before = now;
@@ -84,8 +84,9 @@ impl Limits {
         thread.spawn(look).map(drop)
     }
 
-    /// Looks at what this process has started, and ends what is too much; how many there were.
-    fn look(&self) -> u64 {
+    /// Looks at what this process has started, and ends what is too much; how many there were. Of those that
+    /// were too many at the look `before` already, and have not all gone yet, is told once.
+    fn look(&self, before: u64) -> u64 {
         if family::is_childless() {
             return 0;
         }
@@ -93,12 +94,14 @@ impl Limits {
         let mut taken = descent::below(rustix::process::getpid());
         let count = taken.iter().map(|one| one.threads).sum::<u64>();
         if count > self.processes {
-            self.remember(format!(
-                "[more than {} processes and threads ran at once, which is the limit (sandbox); all \
-                 of them were ended; the user allows more with sandbox.limits.processes in \
-                 config.yaml]",
-                grouped(self.processes)
-            ));
+            if before <= self.processes {
+                self.remember(format!(
+                    "[more than {} processes and threads ran at once, which is the limit (sandbox); all \
+                     of them were ended; the user allows more with sandbox.limits.processes in \
+                     config.yaml]",
+                    grouped(self.processes)
+                ));
+            }
             end_all();
             return count;
         }

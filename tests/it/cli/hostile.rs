@@ -245,12 +245,12 @@ fn links_of_the_user_are_followed() {
         "--output-last-message",
         "../said/answer.md",
         "--log-file",
-        "../work/log",
+        "../work/run.log",
         "task",
     ];
     let ran = place.run(&line);
     assert_eq!(ran.code, 0, "{ran:?}");
-    for name in ["home/notes/answer.md", "home/w/log"] {
+    for name in ["home/notes/answer.md", "home/w/run.log"] {
         assert!(place.path(name).is_file(), "{name}");
     }
 }
