@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +18,7 @@ use crate::exchange::{Facts, Status, ToolSpec};
 use crate::tools::background::{Jobs, StartError};
 use crate::tools::capture::Capture;
 use crate::tools::finish::{self, Finish};
+use crate::tools::moves;
 use crate::tools::process::{self, Job, Session};
 use crate::tools::scope::Site;
 use crate::tools::workspace::Workspace;
@@ -96,7 +99,7 @@ pub(crate) async fn run(
         return started(site, &command, &job, jobs, cancel).await;
     }
     let limit = given.or(usual).unwrap_or(LIMIT);
-    let note = Note::new(&site.workspace);
+    let note = Note::new(&site.workspace, &directory, &command);
     let job = job(note.around(&command), limit);
     match process::run(&job, cancel).await {
         Ok((ended, capture)) => {
@@ -199,16 +202,27 @@ pub(crate) fn shell(workspace: &Workspace) -> PathBuf {
         .unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// A file in which the shell notes its working directory when it ends. It is removed with this.
+/// How the working directory in which the shell ends becomes known.
 #[derive(Debug)]
-struct Note {
-    /// `None`: it could not be made, and the working directory stays what it was.
-    path: Option<PathBuf>,
+enum Note {
+    /// The shell notes it in this file when it ends. The file is removed with this.
+    File(PathBuf),
+    /// It ends where it begins; this is that directory, which may be moved meanwhile.
+    Held(File),
+    /// It does not, and the working directory stays what it was.
+    Nothing,
 }
 
 impl Note {
-    fn new(workspace: &Workspace) -> Self {
+    fn new(workspace: &Workspace, directory: &Path, command: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        // Only there can it be asked what the name of an open directory is.
+        if cfg!(target_os = "linux")
+            && !(moves::may_move(command) || has_words_of_its_own(workspace))
+            && let Ok(held) = File::open(directory)
+        {
+            return Self::Held(held);
+        }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = workspace
             .variable("TMPDIR")
@@ -216,44 +230,63 @@ impl Note {
         let path = directory.join(format!("undertext-cwd-{}-{number}", std::process::id()));
         let plain = |path: &str| !path.contains(['\'', '"', '$', '`', '\\', '\n']);
         if !path.to_str().is_some_and(plain) {
-            return Self { path: None };
+            return Self::Nothing;
         }
         // A killed run may have left one of this name behind.
         std::fs::remove_file(&path).ok();
         let mut options = std::fs::OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&path);
-        Self {
-            path: made.is_ok().then_some(path),
-        }
+        made.map_or(Self::Nothing, |_| Self::File(path))
     }
 
-    /// The command, such that its shell leaves a note when it ends.
+    /// The command, such that its shell leaves a note when it ends, if it is to.
     ///
     /// A trap changes neither what is printed nor the exit status, and stands on the line on which
     /// the command begins, so that the shell's messages count lines as the model does.
     fn around(&self, command: &str) -> String {
-        match &self.path {
-            Some(path) => {
+        match self {
+            Self::File(path) => {
                 let path = path.display();
                 let trap = format!("{{ command pwd -P >|\"{path}\"; }} 2>/dev/null");
                 format!("trap '{trap}' EXIT; {command}")
             }
-            None => command.to_owned(),
+            Self::Held(_) | Self::Nothing => command.to_owned(),
         }
     }
 
-    /// The working directory that was noted; `None` if none was.
+    /// The working directory in which the shell ended; `None` if that is not known.
     fn read(&self) -> Option<PathBuf> {
-        let text = std::fs::read_to_string(self.path.as_ref()?).ok()?;
-        let path = text.strip_suffix('\n')?;
-        Path::new(path).is_absolute().then(|| PathBuf::from(path))
+        match self {
+            Self::File(path) => {
+                let text = std::fs::read_to_string(path).ok()?;
+                let path = text.strip_suffix('\n')?;
+                Path::new(path).is_absolute().then(|| PathBuf::from(path))
+            }
+            Self::Held(directory) => {
+                let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
+                let path = std::fs::read_link(name).ok()?;
+                // One that was removed has a name that is no directory's.
+                path.is_dir().then_some(path)
+            }
+            Self::Nothing => None,
+        }
     }
 }
 
 impl Drop for Note {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let Self::File(path) = self {
             std::fs::remove_file(path).ok();
         }
     }
+}
+
+/// Whether the environment gives a shell functions, or a file to read first, so that any word may mean
+/// anything.
+fn has_words_of_its_own(workspace: &Workspace) -> bool {
+    let names = workspace.environment().iter().map(|(name, _)| name);
+    names.map(|name| name.to_string_lossy()).any(|name| {
+        matches!(&*name, "BASH_ENV" | "ENV" | "SHELLOPTS" | "BASHOPTS")
+            || name.starts_with("BASH_FUNC_")
+    })
 }

@@ -28,6 +28,7 @@ pub(crate) mod capture;
 mod finish;
 pub(crate) mod background;
 pub(crate) mod bash;
+mod moves;
 pub(crate) mod job;
 pub mod external;
 pub(crate) mod hook;

@@ -189,6 +189,12 @@ async fn the_working_directory_is_kept_while_it_is_below_the_root() {
     for (command, content, cwd) in [
         ("cd sub", "[no output]", &sub),
         ("pwd", &format!("{sub}\n"), &sub),
+        (
+            "mv ../sub ../renamed",
+            "[no output]",
+            &format!("{root}/renamed"),
+        ),
+        ("mv ../renamed ../sub", "[no output]", &sub),
         ("(cd /; exit 1)", "[exit 1]", &sub),
         ("trap : EXIT; cd /", "[no output]", &sub),
         (
@@ -214,6 +220,18 @@ async fn the_working_directory_is_kept_while_it_is_below_the_root() {
         assert_eq!(outcome.facts.cwd.as_ref(), Some(cwd), "{command}");
         bench.cwd = outcome.facts.cwd;
     }
+}
+
+/// Nothing need be asked of a shell that stays where it began: it becomes what it runs last.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_plain_command_takes_the_place_of_its_shell() {
+    let bench = Bench::new();
+    let own = format!("PPid:\t{}\n", std::process::id());
+    let outcome = bench.bash("grep PPid /proc/self/status").await;
+    assert_eq!(outcome.content, own);
+    let outcome = bench.bash("cd . && grep PPid /proc/self/status").await;
+    assert_ne!(outcome.content, own);
 }
 
 #[tokio::test]
