@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use nix::libc;
 use seccompiler::{
-    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
 };
 
 use crate::sandbox::{Bounds, Mechanism, Unenforceable, modes};
@@ -123,13 +123,9 @@ const NAMESPACES: [i32; 8] = [
 /// Requests to terminals that type for their user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Numbers of another set of system calls begin here, which some kernels of this machine have.
+/// Numbers with this bit are of another set of system calls, which some kernels of this machine have.
 #[cfg(target_arch = "x86_64")]
-const OTHER_SET: i64 = 0x4000_0000;
-
-/// Calls with numbers of their own there: ioctl, ptrace, `kexec_load`, the memory of others.
-#[cfg(target_arch = "x86_64")]
-const OTHERS: [i64; 5] = [514, 521, 528, 539, 540];
+const OTHER_SET: u32 = 0x4000_0000;
 
 /// The first Landlock that keeps abstract sockets of others out of reach.
 const SCOPES: u8 = 6;
@@ -146,42 +142,48 @@ pub(super) fn filter(
     let filter = |errno: i32, rules: Rules| {
         let errno = SeccompAction::Errno(errno.unsigned_abs());
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch()?);
-        let program: seccompiler::BpfProgram = filter
-            .and_then(TryInto::try_into)
-            .map_err(|error| failed(&error))?;
+        filter
+            .and_then(BpfProgram::try_from)
+            .map_err(|error| failed(&error))
+    };
+    let apply = |program: BpfProgram| {
         seccompiler::apply_filter(&program)
             .map_err(|error| Unenforceable::Seccomp(error.to_string()))
     };
     // Their flags lie in memory, where no filter sees them; who is told that there is no such call
     // uses the older one.
-    filter(libc::ENOSYS, newer())?;
-    filter(
-        libc::EPERM,
-        rules(bounds, mechanism, landlock).map_err(|error| failed(&error))?,
-    )
+    let newer = [libc::SYS_clone3, libc::SYS_openat2].map(|call| (call, Vec::new()));
+    let mut missing = without_other_set();
+    missing.extend(filter(libc::ENOSYS, newer.into())?);
+    apply(missing)?;
+    let refused = rules(bounds, mechanism, landlock).map_err(|error| failed(&error))?;
+    apply(filter(libc::EPERM, refused)?)
 }
 
-/// What there is said not to be, in each set of calls.
-fn newer() -> Rules {
-    let newer = [libc::SYS_clone3, libc::SYS_openat2];
-    in_either_set(newer.map(|call| (call, Vec::new())).into())
-}
-
-/// The same rules, for the calls of the other set as well.
+/// The beginning of a filter: of the other set of calls there is none, as on most kernels.
 #[cfg(target_arch = "x86_64")]
-fn in_either_set(mut rules: Rules) -> Rules {
-    let usual = rules.iter();
-    let there: Vec<_> = usual
-        .map(|(call, rules)| (call | OTHER_SET, rules.clone()))
-        .collect();
-    rules.extend(there);
-    rules
+fn without_other_set() -> BpfProgram {
+    // As the kernel numbers them: load a word, jump if one of these bits is set, return.
+    const LOAD: u16 = 0x20;
+    const IF_SET: u16 = 0x45;
+    const RETURN: u16 = 0x06;
+    let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+    vec![
+        // The number of the call is what a filter is given first.
+        step(LOAD, 0, 0),
+        step(IF_SET, 1, OTHER_SET),
+        step(
+            RETURN,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
+        ),
+    ]
 }
 
 /// There is one set of calls.
 #[cfg(not(target_arch = "x86_64"))]
-fn in_either_set(rules: Rules) -> Rules {
-    rules
+fn without_other_set() -> BpfProgram {
+    Vec::new()
 }
 
 /// The pairs of sockets that are refused: all but those without a name, and unless named ones are out of
@@ -272,9 +274,7 @@ fn rules(
     }
     rules.insert(libc::SYS_socket, sockets);
     rules.insert(libc::SYS_socketpair, pairs(apart)?);
-    #[cfg(target_arch = "x86_64")]
-    rules.extend(OTHERS.map(|call| (call | OTHER_SET, Vec::new())));
-    Ok(in_either_set(rules))
+    Ok(rules)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -283,14 +283,27 @@ mod tests {
 
     /// Kernels that have the other set of calls are few, so nothing else shows this.
     #[test]
-    fn what_is_refused_is_refused_in_either_set() {
-        let (bounds, mechanism) = (Bounds::default(), Mechanism::Landlock);
-        for rules in [newer(), rules(&bounds, mechanism, SCOPES).unwrap()] {
-            let usual = rules.keys().filter(|call| **call < OTHER_SET);
-            let only_there: Vec<_> = usual
-                .filter(|call| !rules.contains_key(&(*call | OTHER_SET)))
-                .collect();
-            assert_eq!(only_there, [&0; 0]);
+    fn of_the_other_set_there_is_no_call() {
+        let program = without_other_set();
+        let (ret, errno) = (0x06, 0x0005_0026);
+        let judge = |call: u32| {
+            let (mut at, mut held) = (0, 0);
+            while let Some(step) = program.get(at) {
+                at += 1;
+                match step.code {
+                    0x20 if step.k == 0 => held = call,
+                    0x45 if held & step.k != 0 => at += usize::from(step.jt),
+                    0x45 => at += usize::from(step.jf),
+                    code => return Some((code, step.k)),
+                }
+            }
+            None
+        };
+        for call in [0, 165, 547, 0x3fff_ffff, 0x8000_0000] {
+            assert_eq!(judge(call), None, "{call:#x}");
+        }
+        for call in [0, 165, 514, 0x0fff_ffff] {
+            assert_eq!(judge(OTHER_SET | call), Some((ret, errno)), "{call:#x}");
         }
     }
 }
