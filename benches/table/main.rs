@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Every limit is measured in the same run as what stands beside it, so that a slow machine is slow on
-//! both sides.
+//! both sides. A figure is the median: of the rounds of a run, of 25 starts, and of three tries where
+//! one try is a whole run or a whole transcript.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,6 +27,7 @@ mod timed;
 #[path = "../made/mod.rs"]
 mod made;
 
+use std::cmp::Ordering;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -142,6 +144,15 @@ fn middle(times: impl IntoIterator<Item = Duration>) -> Duration {
     let mut times: Vec<Duration> = times.into_iter().collect();
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// How often what takes long is tried.
+const TRIES: [(); 3] = [(); 3];
+
+/// The one in the middle by this order.
+fn middle_by<T, const N: usize>(mut tries: [T; N], order: impl FnMut(&T, &T) -> Ordering) -> T {
+    tries.sort_by(order);
+    tries.into_iter().nth(N / 2).unwrap()
 }
 
 /// A time in milliseconds.
