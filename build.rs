@@ -1,5 +1,5 @@
 //! Has the program linked with packed relocations, where the machine that builds it can run such a
-//! program: it is nearly a megabyte smaller then, and each of its processes begins sooner.
+//! program: it is nearly a megabyte smaller then.
 //!
 //! The C library takes them since glibc 2.36; with an older one such a program does not even start. So one is
 //! built and run here, with the linker and the flags of the build; if that fails in any way, nothing

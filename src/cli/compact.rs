@@ -25,6 +25,7 @@ use crate::cli::confined::{self, Site};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
+use crate::cli::site::Beside;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
 use crate::cli::{
@@ -151,7 +152,12 @@ pub(crate) fn compact(
     }
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(&args.run, &dir, process)?;
-    let storage = settings.transcripts.open(&path)?;
+    let beside = Beside {
+        settings: &settings,
+        transcripts: &dir,
+        workspace: None,
+    };
+    let storage = beside.open(&path, process)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     let run = recorder.run();

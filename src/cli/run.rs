@@ -31,6 +31,7 @@ use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
 use crate::cli::output::Told;
 use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
+use crate::cli::site::Beside;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::toolbox::{self, Tools};
@@ -193,13 +194,12 @@ pub(super) fn opened(
     start: &Start,
     process: &Process,
 ) -> Result<Recorder, Failure> {
-    let storage = start.settings.transcripts.open(path)?;
-    // An index that tools may have put there would be believed.
-    let storage = if site::tools_wrote_beside(path, start, process) {
-        storage.indexed_from(None)
-    } else {
-        storage
+    let beside = Beside {
+        settings: &start.settings,
+        transcripts: &start.transcripts,
+        workspace: start.workspace.as_deref(),
     };
+    let storage = beside.open(path, process)?;
     let on_damage = if args.accept_damage {
         OnDamage::Accept
     } else {

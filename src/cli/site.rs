@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use undertext::config::Settings;
 use undertext::hands::{self, Workspace, WorkspaceError};
-use undertext::record::runs;
+use undertext::record::{FileError, FileStorage, runs};
 use undertext::sandbox::{Bounds, Home};
 
 use crate::cli::start::{self, Start};
@@ -40,35 +41,60 @@ pub(super) fn named(args: &RunArgs, process: &Process) -> Vec<PathBuf> {
     paths.into_iter().flatten().collect()
 }
 
-/// Whether tools may have put files beside a transcript: in the workspace in which it began, whatever holds
-/// them now, or where they may write in the one that was named.
-pub(super) fn tools_wrote_beside(path: &Path, start: &Start, process: &Process) -> bool {
-    let Ok(real) = path.canonicalize() else {
-        return false;
-    };
-    // In a directory of transcripts they write nothing, wherever it is.
-    let ours = vec![outputs::real(&process.here(&start.transcripts))];
-    if ours.iter().any(|ours| real.starts_with(ours)) {
-        return false;
+/// A transcript that is taken up, and what is known of who wrote around it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside<'a> {
+    /// The settings of whoever takes it up.
+    pub(super) settings: &'a Settings,
+    /// Their directory of transcripts.
+    pub(super) transcripts: &'a Path,
+    /// The workspace that was named, if any was.
+    pub(super) workspace: Option<&'a Path>,
+}
+
+impl Beside<'_> {
+    /// Opens the transcript at this path to go on with it: without an index where tools may have put one,
+    /// since it would be believed.
+    pub(super) fn open(&self, path: &Path, process: &Process) -> Result<FileStorage, FileError> {
+        let storage = self.settings.transcripts.open(path)?;
+        Ok(if self.tools_wrote(path, process) {
+            storage.indexed_from(None)
+        } else {
+            storage
+        })
     }
-    let roots = |workspace: &Path| -> Vec<PathBuf> {
-        let workspace = of(workspace, start, process);
-        workspace.map_or_else(
-            |_| Vec::new(),
-            |it| it.roots().map(Path::to_owned).collect(),
-        )
-    };
-    let own = runs::begun(path).map(|run| roots(Path::new(&run.workspace)));
-    let own = own.unwrap_or_default();
-    if own.iter().any(|root| real.starts_with(root)) {
-        return true;
+
+    /// Whether tools may have put files beside a transcript: in the workspace in which it began, whatever
+    /// holds them now, or where they may write in the one that was named.
+    fn tools_wrote(&self, path: &Path, process: &Process) -> bool {
+        let Ok(real) = path.canonicalize() else {
+            return false;
+        };
+        // In a directory of transcripts they write nothing, wherever it is.
+        let ours = vec![outputs::real(&process.here(self.transcripts))];
+        if ours.iter().any(|ours| real.starts_with(ours)) {
+            return false;
+        }
+        let home = start::home(&process.environment);
+        let roots = |workspace: &Path| -> Vec<PathBuf> {
+            let workspace = Workspace::open(workspace, home.as_deref(), Vec::new());
+            workspace.map_or_else(
+                |_| Vec::new(),
+                |it| it.roots().map(Path::to_owned).collect(),
+            )
+        };
+        let own = runs::begun(path).map(|run| roots(Path::new(&run.workspace)));
+        let own = own.unwrap_or_default();
+        if own.iter().any(|root| real.starts_with(root)) {
+            return true;
+        }
+        let roots = self.workspace.map_or(own, roots);
+        let around = Home {
+            directory: home.clone(),
+            ours,
+            ..Home::default()
+        };
+        let bounds = Bounds::of(&self.settings.policy.sandbox, &roots, &around);
+        !roots.is_empty() && bounds.is_some_and(|bounds| bounds.writes(&real))
     }
-    let roots = start.workspace.as_deref().map_or(own, roots);
-    let around = Home {
-        directory: start::home(&process.environment),
-        ours,
-        ..Home::default()
-    };
-    let bounds = Bounds::of(&start.settings.policy.sandbox, &roots, &around);
-    !roots.is_empty() && bounds.is_some_and(|bounds| bounds.writes(&real))
 }

@@ -26,6 +26,7 @@ use undertext::transcript::{Event, Note};
 use undertext::view::View;
 
 use crate::cli::exit::Failure;
+use crate::cli::site::Beside;
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, SettingArgs, amount, brief, find};
 
@@ -40,7 +41,12 @@ fn open(
     let settings = config::load(&sources)?;
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(run, &dir, process)?;
-    let storage = settings.transcripts.open(&path)?;
+    let beside = Beside {
+        settings: &settings,
+        transcripts: &dir,
+        workspace: None,
+    };
+    let storage = beside.open(&path, process)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     // What opening it found and closed.

@@ -143,10 +143,15 @@ fn kept(area: &Area) -> (PathBuf, Vec<u8>) {
 }
 
 /// The program, by which a run is taken up and gone on with from this directory.
-#[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
 fn goes_on(area: &Area, directory: &str, provider: &Provider, line: &[&str]) -> Output {
+    let run = ["run", "-q", "-m", "m", "--base-url", &provider.url];
+    program(area, directory, &[&run, line].concat())
+}
+
+/// The program, started in this directory.
+#[expect(clippy::disallowed_methods, reason = "the program is what is tested")]
+fn program(area: &Area, directory: &str, line: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_undertext"))
-        .args(["run", "-q", "-m", "m", "--base-url", &provider.url])
         .args(line)
         .current_dir(area.path(directory))
         .env_clear()
@@ -203,6 +208,37 @@ fn no_index_is_read_where_the_run_began() {
         let ended = goes_on(&area, directory, &provider, &[&resume, more].concat());
         assert!(ended.status.success(), "{ended:?}");
         assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{more:?}");
+    }
+}
+
+/// Nor by whoever changes how that run reads.
+#[test]
+fn no_edit_reads_an_index_where_the_run_began() {
+    let area = Area::new();
+    kept(&area);
+    fs::write(area.path("w/kept.index"), "evil\n").unwrap();
+    let path = area.path("w/kept.jsonl");
+    let path = path.to_str().unwrap();
+    let call = vec![("Bash", r#"{"command": "seq 200"}"#)];
+    let provider = Provider::new([Answer::Calls(call), Answer::Text("Done.".to_owned())]);
+    let ended = goes_on(&area, "w", &provider, &["--resume", path, "Count."]);
+    assert!(ended.status.success(), "{ended:?}");
+    for line in [
+        &["pin", path, "e2"][..],
+        &["unpin", path, "e2"],
+        &[
+            "compact",
+            path,
+            "--strategy",
+            "strip-tools",
+            "--keep-last",
+            "0",
+        ],
+        &["retract", path],
+    ] {
+        let ended = program(&area, "outside", line);
+        assert!(ended.status.success(), "{line:?}: {ended:?}");
+        assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{line:?}");
     }
 }
 
