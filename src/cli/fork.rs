@@ -150,6 +150,7 @@ pub(crate) fn fork(args: &ForkArgs, process: &Process, term: &mut Term) -> Resul
         made.tell(&before, args.json, term)?;
         return Ok(Exit::Done);
     }
+    let storage = settings.transcripts.indexing(storage);
     let mut recorder = Recorder::open(Box::new(storage), clock, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     if let Some(retraction) = &without {

@@ -144,7 +144,8 @@ impl Transcripts {
         FileStorage::open(path, self.sync).map(|storage| self.indexing(storage))
     }
 
-    fn indexing(&self, storage: FileStorage) -> FileStorage {
+    /// The same storage, which keeps an index if these say so.
+    pub fn indexing(&self, storage: FileStorage) -> FileStorage {
         if self.index {
             storage
         } else {

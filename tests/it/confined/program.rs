@@ -211,6 +211,14 @@ fn no_index_is_read_where_the_run_began() {
     }
 }
 
+/// Lets that run go on with a command.
+fn counted(area: &Area, path: &str) {
+    let call = vec![("Bash", r#"{"command": "seq 200"}"#)];
+    let provider = Provider::new([Answer::Calls(call), Answer::Text("Done.".to_owned())]);
+    let ended = goes_on(area, "w", &provider, &["--resume", path, "Count."]);
+    assert!(ended.status.success(), "{ended:?}");
+}
+
 /// Nor by whoever changes how that run reads.
 #[test]
 fn no_edit_reads_an_index_where_the_run_began() {
@@ -219,10 +227,7 @@ fn no_edit_reads_an_index_where_the_run_began() {
     fs::write(area.path("w/kept.index"), "evil\n").unwrap();
     let path = area.path("w/kept.jsonl");
     let path = path.to_str().unwrap();
-    let call = vec![("Bash", r#"{"command": "seq 200"}"#)];
-    let provider = Provider::new([Answer::Calls(call), Answer::Text("Done.".to_owned())]);
-    let ended = goes_on(&area, "w", &provider, &["--resume", path, "Count."]);
-    assert!(ended.status.success(), "{ended:?}");
+    counted(&area, path);
     for line in [
         &["pin", path, "e2"][..],
         &["unpin", path, "e2"],
@@ -239,6 +244,45 @@ fn no_edit_reads_an_index_where_the_run_began() {
         let ended = program(&area, "outside", line);
         assert!(ended.status.success(), "{line:?}: {ended:?}");
         assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{line:?}");
+    }
+}
+
+/// A fork has an index if the settings say so.
+#[test]
+fn a_fork_keeps_an_index_if_it_is_to() {
+    let area = Area::new();
+    kept(&area);
+    let path = area.path("w/kept.jsonl");
+    let path = path.to_str().unwrap();
+    counted(&area, path);
+    let line = [
+        "compact",
+        path,
+        "--strategy",
+        "strip-tools",
+        "--keep-last",
+        "0",
+    ];
+    assert!(program(&area, "outside", &line).status.success());
+    for (index, count) in [("false", 0), ("true", 1)] {
+        let set = format!("transcripts.index={index}");
+        let made = area.path(index);
+        let made_in = made.to_str().unwrap();
+        let line = [
+            "fork",
+            path,
+            "--transcripts",
+            made_in,
+            "--set",
+            &set,
+            "--without",
+            "last",
+        ];
+        let ended = program(&area, "outside", &line);
+        assert!(ended.status.success(), "{ended:?}");
+        let files = fs::read_dir(&made).unwrap().flatten();
+        let indexes = files.filter(|file| file.path().extension().is_some_and(|it| it == "index"));
+        assert_eq!(indexes.count(), count, "{index}");
     }
 }
 
