@@ -26,13 +26,40 @@ pub(super) fn spelled(value: &str) -> Vec<Vec<u8>> {
     forms.0
 }
 
-/// A value in base64 wherever it begins, and in hexadecimal; each form once.
+/// A value as programs write it that break it, without its blanks: as it is, in base64 wherever it begins,
+/// in hexadecimal by bytes and by words, and in octal and decimal numbers; each form once.
 pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
     let bytes = value.as_bytes();
     let mut forms = Forms(Vec::new());
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\\');
+    forms.add(
+        bytes
+            .iter()
+            .filter(|byte| !is_blank(byte))
+            .copied()
+            .collect(),
+    );
     for digits in [UPPER, LOWER] {
         forms.add(bytes.iter().flat_map(|byte| hex(*byte, digits)).collect());
     }
+    // A word of two bytes has the later one first, and may begin before the value.
+    for from in [0, 1] {
+        let words = bytes.get(from..).unwrap_or_default().chunks_exact(2);
+        let words = words.flat_map(|two| [hex(two[1], LOWER), hex(two[0], LOWER)]);
+        forms.add(words.flatten().collect());
+    }
+    forms.add(
+        bytes
+            .iter()
+            .flat_map(|byte| format!("{byte:03o}").into_bytes())
+            .collect(),
+    );
+    forms.add(
+        bytes
+            .iter()
+            .flat_map(|byte| byte.to_string().into_bytes())
+            .collect(),
+    );
     for ahead in 0..3 {
         forms.add(base64(bytes, ahead, *b"+/"));
         forms.add(base64(bytes, ahead, *b"-_"));

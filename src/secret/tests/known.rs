@@ -65,6 +65,93 @@ fn an_encoded_value_is_found_over_line_ends() {
     assert_eq!(known.replace(text), text);
 }
 
+/// How programs show the bytes that they are given, with numbers before their lines and text beside them.
+const DUMPS: [&str; 25] = [
+    "od -tx1",
+    "od -tx1z",
+    "od -An -tx1",
+    "od -c",
+    "od -b",
+    "od -tu1",
+    "od -x",
+    "od -v -w7 -tx1",
+    "hexdump",
+    "hexdump -C",
+    "hexdump -c",
+    "xxd",
+    "xxd -u",
+    "xxd -c 12 -g 1",
+    "xxd -p",
+    "xxd | nl",
+    "xxd | grep -n .",
+    "hexdump -C | cat -n",
+    "xxd -g 4",
+    "base64 -w 20 | cat -n",
+    "base64 -w 10 | nl -ba",
+    "base64 | grep -n .",
+    "fold -w 10",
+    "fold -w 10 | cat -n",
+    "hexdump -C | sed 's/$/\\\\n/' | tr -d '\\n'",
+];
+
+/// However a program shows bytes, and wherever in them a value begins, nothing of it is left to read.
+#[test]
+fn a_value_is_found_in_what_shows_its_bytes() {
+    let values = ["s3cr3t-9", "ghp-like/4f7Qz9.0b8Xk2Lm5Rt1Vw6Yc3Hd8Jn"];
+    for value in values {
+        let known = Known::new([value]);
+        let texts: Vec<String> = (0..17)
+            .map(|ahead| ".".repeat(ahead) + value + "/x/y\n")
+            .collect();
+        for dump in DUMPS {
+            let Some(shown) = shown(dump, &texts) else {
+                continue;
+            };
+            for (ahead, shown) in shown.iter().enumerate() {
+                let told = known.replace(shown);
+                assert!(told.contains("[secret]"), "{dump}, {ahead}: {shown}");
+                assert!(
+                    known.is_in(shown) && !known.is_in(&told),
+                    "{dump}, {ahead}: {told}"
+                );
+                for part in value.as_bytes().windows(6) {
+                    let part = String::from_utf8_lossy(part);
+                    assert!(!told.contains(&*part), "{dump}, {ahead}: {told}");
+                }
+            }
+        }
+    }
+}
+
+/// What a pipe of programs makes of each of these; `None` where it cannot be had.
+#[expect(clippy::disallowed_methods, reason = "real programs are the judges")]
+fn shown(dump: &str, texts: &[String]) -> Option<Vec<String>> {
+    let program = dump.split(' ').next().unwrap_or_default();
+    let each = texts.iter().map(|text| {
+        let script =
+            format!("command -v {program} >/dev/null || exit 9; printf %s \"$1\" | {dump}");
+        let mut bash = std::process::Command::new("bash");
+        let output = bash.args(["-c", &script, "bash", text]).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code() != Some(9)).then_some(text)
+    });
+    each.collect()
+}
+
+/// What has numbers before its lines and is no dump stays as it is, and so does what is beside a value.
+#[test]
+fn numbered_lines_stay_but_for_the_value() {
+    let known = known();
+    let text = "     1\tlet a = 1;\n     2\tlet b = \"k3y-of-16-letters\";\n";
+    let told = "     1\tlet a = 1;\n     2\tlet b = \"[secret]\";\n";
+    assert_eq!(known.replace(text), told);
+    let text = "12: a  |b|\n00000000: 6b33 792d  k3y-\ndeadbeef  6b 33 |k3|\n";
+    assert_eq!(known.replace(text), text);
+    let text =
+        "000: 6b33 792d 6f66 2d31 362d 6c65 7474 6572  k3y-of-16-letter\n010: 7320 20  s  \nnext";
+    assert_eq!(known.replace(text), "000: [secret]\nnext");
+}
+
 /// What `declare -p`, `set` and `printf %q` of bash print, and `export -p` of dash, alone and in JSON.
 /// The value stands in `«»`.
 #[test]
