@@ -26,11 +26,11 @@ pub(super) fn spelled(value: &str) -> Vec<Vec<u8>> {
     forms.0
 }
 
-/// A value as programs write it that break it, without its blanks: as it is, in base64 wherever it begins,
-/// in hexadecimal by bytes and by words, and in octal and decimal numbers; each form once.
+/// A value as programs write it that break it, without its blanks: as it is, encoded, in hexadecimal by
+/// words, and in octal and decimal numbers; each form once.
 pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
     let bytes = value.as_bytes();
-    let mut forms = Forms(Vec::new());
+    let mut forms = Forms(once(value));
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\\');
     forms.add(
         bytes
@@ -39,9 +39,6 @@ pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
             .copied()
             .collect(),
     );
-    for digits in [UPPER, LOWER] {
-        forms.add(bytes.iter().flat_map(|byte| hex(*byte, digits)).collect());
-    }
     // A word of two bytes has the later one first, and may begin before the value.
     for from in [0, 1] {
         let words = bytes.get(from..).unwrap_or_default().chunks_exact(2);
@@ -60,6 +57,16 @@ pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
             .flat_map(|byte| byte.to_string().into_bytes())
             .collect(),
     );
+    forms.0
+}
+
+/// A value in base64 wherever it begins, and in hexadecimal by bytes; each form once.
+pub(super) fn once(value: &str) -> Vec<Vec<u8>> {
+    let bytes = value.as_bytes();
+    let mut forms = Forms(Vec::new());
+    for digits in [UPPER, LOWER] {
+        forms.add(bytes.iter().flat_map(|byte| hex(*byte, digits)).collect());
+    }
     for ahead in 0..3 {
         forms.add(base64(bytes, ahead, *b"+/"));
         forms.add(base64(bytes, ahead, *b"-_"));

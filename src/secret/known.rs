@@ -185,8 +185,10 @@ impl Patterns {
         let parts = self.parts.as_ref()?;
         let mut new = Vec::new();
         let mut end = 0;
+        let mut long = None;
         for found in parts.find_iter(bytes) {
-            let values = self.values.iter().map(String::as_bytes);
+            let long = long.get_or_insert_with(|| cuttable(&self.values));
+            let values = long.iter();
             let rest = values.filter_map(|value| rest(value, bytes, found.start(), found.end()));
             let Some((from, to)) = rest.max_by_key(|(from, to)| to - from) else {
                 continue;
@@ -244,10 +246,20 @@ fn coded(values: &[String]) -> Option<AhoCorasick> {
 
 /// What finds their ends.
 fn parts(values: &[String]) -> Option<AhoCorasick> {
-    let long = values.iter().map(String::as_bytes);
-    let long = long.filter(|value| value.len() >= IN_PARTS);
-    let ends = long.flat_map(|value| [&value[..part(value)], &value[value.len() - part(value)..]]);
+    let long = cuttable(values);
+    let ends = long.iter();
+    let ends = ends.flat_map(|value| [&value[..part(value)], &value[value.len() - part(value)..]]);
     finder(ends.map(<[u8]>::to_vec).collect())
+}
+
+/// What is known by a part of it: long values as they are, in base64 and in hexadecimal.
+fn cuttable(values: &[String]) -> Vec<Vec<u8>> {
+    let long = values.iter().filter(|value| value.len() >= IN_PARTS);
+    let forms = long.flat_map(|value| {
+        let plain = std::iter::once(value.as_bytes().to_vec());
+        plain.chain(encoded::once(value))
+    });
+    forms.filter(|form| form.len() >= IN_PARTS).collect()
 }
 
 /// What finds any of these, the longest first: one may begin with another. `None` if there is none.

@@ -26,6 +26,19 @@ fn a_known_value_is_found_however_it_is_written() {
     );
     check("…of-16-letters and on", "…[secret] and on");
     check("k3y-of-16 is not cut", "k3y-of-16 is not cut");
+    // The same in base64 and in hexadecimal.
+    check(
+        "YWRhOmszeS1vZi0xNi1s… 9 left out",
+        "YWRhOm[secret]… 9 left out",
+    );
+    check(
+        "… left out]\n312d362d6c657474657273 x",
+        "… left out]\n312d362d6c657474657273 x",
+    );
+    check(
+        "… left out …]\n31362d6c657474657273 x",
+        "… left out …]\n[secret] x",
+    );
     check("k3y-of-17-letters", "k3y-of-17-letters");
     assert_eq!(
         &*known().replace_bytes(b"\xffk3y-of-16-letters\xfe"),
