@@ -194,12 +194,17 @@ pub(crate) fn one_thread() -> Result<Runtime, Failure> {
 /// would end the program before it can say so. Fails where not even a few files can be opened.
 pub(crate) fn outlive_limits() -> Result<(), Failure> {
     let begin = || -> io::Result<()> {
+        // What waits for signals needs such a pair, and panics where it gets none: as many are made here as it
+        // all takes that is opened below.
+        drop((
+            UnixStream::pair()?,
+            UnixStream::pair()?,
+            UnixStream::pair()?,
+        ));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()?;
         let _within = runtime.enter();
-        // What waits for signals needs two such pairs, and panics where it gets none.
-        drop((UnixStream::pair()?, UnixStream::pair()?));
         // Who has waited for a signal once is never ended by it.
         signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
     };
