@@ -223,6 +223,8 @@ guard 'a warden ends what hands leave' src/hands/warden.rs \
     'family::end_strays();' '' --test it confined::multiplied
 guard 'what becomes another program is looked at again' src/tools/descent.rs \
     'Given::NotYet => return None,' 'Given::NotYet => return Some(Vec::new()),' --lib tools::descent
+guard 'what goes on without its first thread ends' src/tools/descent.rs \
+    'ended: is_zombie && threads <= 1,' 'ended: is_zombie,' --test it confined::ends
 guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
 guard 'a disk is not filled' src/hands/limits.rs \

@@ -46,11 +46,15 @@ impl Listed {
         let stat = String::from_utf8_lossy(&stat);
         // `pid (name) state parent …`, where the name may hold anything.
         let mut fields = stat.rsplit(") ").next()?.split(' ');
+        let is_zombie = fields.next() == Some("Z");
+        let parent = fields.next()?.parse().ok()?;
+        let threads = fields.nth(15)?.parse().ok()?;
         Some(Self {
             id,
-            ended: fields.next() == Some("Z"),
-            parent: fields.next()?.parse().ok()?,
-            threads: fields.nth(15)?.parse().ok()?,
+            parent,
+            // Where only its first thread has ended, the others go on.
+            ended: is_zombie && threads <= 1,
+            threads,
             began: fields.nth(1)?.parse().ok()?,
             pages: fields.nth(1)?.parse().ok()?,
         })
