@@ -257,8 +257,8 @@ pub(crate) fn end_strays() {}
 #[cfg(target_os = "linux")]
 pub(crate) fn bury() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    for process in descent::processes() {
-        if process.ended && process.parent == own {
+    for process in descent::children(own) {
+        if process.ended {
             // Asked with the lock: one that just began is known by then.
             let living = living();
             let pid = Pid::from_raw(process.id).filter(|pid| !living.leaders.contains(pid));
