@@ -227,6 +227,10 @@ guard 'what goes on without its first thread ends' src/tools/descent.rs \
     'ended: is_zombie && threads <= 1,' 'ended: is_zombie,' --test it confined::ends
 guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
+guard 'what was ended at once is told once' src/hands/limits.rs \
+    'one.began <= self.until && (self.at_once || one.ended)' 'false' --lib hands::limits
+guard 'nobody is ended for what is going' src/hands/limits.rs \
+    '!self.holds(one) && !self.alone.contains(&one.identity())' 'true' --lib hands::limits
 guard 'a disk is not filled' src/hands/limits.rs \
     'let is_short = free < *least;' 'let is_short = false;' --lib hands::limits
 guard 'a disk is not filled with names' src/hands/limits.rs \

@@ -32,16 +32,17 @@ const TRIES: usize = 8;
 /// A process as the system lists it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
-    pub(super) id: i32,
-    pub(super) parent: i32,
+    pub(crate) id: i32,
+    pub(crate) parent: i32,
     /// Whether it has ended and is waited for.
-    pub(super) ended: bool,
-    /// When it began: another one that has its number later began later.
-    began: u64,
+    pub(crate) ended: bool,
+    /// When it began, in ticks since the machine was started: another one that has its number later
+    /// began later.
+    pub(crate) began: u64,
     /// Its threads.
     pub(crate) threads: u64,
     /// What it holds in memory, in pages, shared or not.
-    pages: u64,
+    pub(crate) pages: u64,
 }
 
 impl Listed {
@@ -63,6 +64,11 @@ impl Listed {
             began: fields.nth(1)?.parse().ok()?,
             pages: fields.nth(1)?.parse().ok()?,
         })
+    }
+
+    /// What no other process has, now or later.
+    pub(crate) fn identity(&self) -> (i32, u64) {
+        (self.id, self.began)
     }
 
     /// Sends it a signal, unless another has its number by now.
@@ -106,6 +112,14 @@ impl Listed {
         let sum: Option<u64> = parts.into_iter().sum();
         sum.or_else(|| kilobytes("Pss:")).unwrap_or(0) << 10
     }
+}
+
+/// Now, as it is said of a process that begins now.
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ticks = u128::from(rustix::param::clock_ticks_per_second());
+    let since = Duration::try_from(now).unwrap_or_default().as_nanos();
+    u64::try_from(since * ticks / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// What a file of `/proc` says. Such a file says nothing of its length, and is read at once where it
@@ -282,7 +296,7 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
     for _ in 0..LOOKS {
         let mut is_quiet = true;
         for process in &found {
-            if stopped.insert((process.id, process.began)) {
+            if stopped.insert(process.identity()) {
                 process.signal(Signal::STOP);
                 is_quiet = false;
             }
@@ -299,6 +313,17 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What begins is neither of the past nor of the future.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it stands for what a tool began")]
+    fn now_is_told_as_the_beginning_of_a_process_is() {
+        let before = now();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let began = Listed::of(Pid::from_child(&child).as_raw_nonzero().get()).map(|one| one.began);
+        child.wait().unwrap();
+        assert!((before..=now()).contains(&began.unwrap()));
+    }
 
     /// However it is looked for, the same is found, also below a thread that is not the first.
     #[test]
