@@ -235,6 +235,8 @@ guard 'a disk is not filled' src/hands/limits.rs \
     'let is_short = free < *least;' 'let is_short = false;' --lib hands::limits
 guard 'a disk is not filled with names' src/hands/limits.rs \
     '&& place.files.is_passed(files, few)' '&& place.files.is_passed(files, 0)' --test it confined::limits
+guard 'a code is no part of another word' src/hands/unreached.rs \
+    '!is_word || !before.ends_with(is_part)' 'true || !before.ends_with(is_part)' --lib hands::hints
 guard 'only hosts that were named' src/hands/proxy.rs \
     'if !is_allowed(&host, port, &hosts) {' 'if false {' --test it confined::a
 guard 'nothing follows a request' src/hands/proxy.rs \

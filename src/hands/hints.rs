@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::exchange::Status;
-use crate::hands::unreached;
+use crate::hands::unreached::{self, says};
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
 use crate::tools::scope::OUTSIDE;
@@ -294,11 +294,6 @@ impl Hints {
     }
 }
 
-/// Whether the text holds one of these.
-fn says(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,6 +328,14 @@ mod tests {
                 "[the network is",
             ),
             ("npm error code EAI_AGAIN", 1, "[the network is"),
+            ("  code: 'ENOTFOUND',", 1, "[the network is"),
+            (
+                "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+                1,
+                "",
+            ),
+            ("ModuleNotFoundError: No module named 'yaml'", 1, ""),
+            ("cannot find ThemeFile", 1, ""),
             (
                 "dial tcp: lookup proxy.golang.org: no such host",
                 1,
