@@ -415,7 +415,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -425,7 +425,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     warn  sandbox   NOT stopped: the network and services of this machine; you opened it (sandbox.network)
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system of its own and Landlock, but for those in what it may read
@@ -435,7 +435,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own; but for crates.io, *.crates.io, as you said
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -445,7 +445,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts; but for /home/site, as you said
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for /home/site, as you said
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/notes, /home/site, as you said
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -455,7 +455,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts; but for /home/site, as you said
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for /home/site, sub, as you said
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/site, as you said
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -465,7 +465,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /home
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -475,7 +475,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read

@@ -179,6 +179,55 @@ async fn where_a_group_is_handed_on_it_stays_so() {
     }
 }
 
+/// What becomes of a file of the user's that is marked when commands write it, as `docs/trust.md` says.
+#[tokio::test]
+async fn a_marked_file_that_is_written_loses_its_mark_unless_it_is_mapped() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let map = "python3 -c 'import mmap; f = open(\"marked\", \"r+b\"); \
+                   mmap.mmap(f.fileno(), 4)[0:3] = b\"new\"'";
+        let mut modes = String::new();
+        for deed in [
+            "echo new >>marked",
+            ": >marked",
+            "truncate -s 2 marked",
+            "sed -i s/old/new/ marked",
+            map,
+            "mv marked m; mv m marked",
+            "cp -p marked c; mv c marked",
+            "cp -p group c; mv c marked",
+            "cp marked c; mv c marked",
+        ] {
+            for (name, mode) in [("marked", 0o4755), ("group", 0o2775)] {
+                let path = area.path("w").join(name);
+                fs::write(&path, "old\n").unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            }
+            bash(&hands, &format!("umask 022; {deed}")).await;
+            let mode = fs::metadata(area.path("w/marked")).unwrap().mode() & 0o7777;
+            let deed = deed.split([' ', ';']).next().unwrap();
+            writeln!(modes, "{mode:o} {deed}").unwrap();
+        }
+        hands.close().await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(modes, @"
+            755 echo
+            755 :
+            755 truncate
+            600 sed
+            4755 python3
+            4755 mv
+            700 cp
+            700 cp
+            755 cp
+            ");
+        }
+    }
+}
+
 /// What is said where such a mode is refused.
 const HINT: &str = "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), since \
                     others could run it with the user's rights; other modes can be set]";
