@@ -2,6 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -204,10 +208,26 @@ pub(crate) fn shell(workspace: &Workspace) -> PathBuf {
 struct Note {
     /// `None`: it could not be made, and the working directory stays what it was.
     path: Option<PathBuf>,
+    /// The file, where it is in memory: whoever is killed leaves none behind.
+    held: Option<File>,
 }
 
 impl Note {
     fn new(workspace: &Workspace) -> Self {
+        #[cfg(target_os = "linux")]
+        if workspace.is_open()
+            && let Some(held) = in_memory()
+        {
+            let at = held.as_raw_fd();
+            return Self {
+                path: Some(format!("/proc/{}/fd/{at}", std::process::id()).into()),
+                held: Some(held),
+            };
+        }
+        Self::on_disk(workspace)
+    }
+
+    fn on_disk(workspace: &Workspace) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = workspace
@@ -215,16 +235,16 @@ impl Note {
             .map_or_else(|| "/tmp".into(), PathBuf::from);
         let path = directory.join(format!("undertext-cwd-{}-{number}", std::process::id()));
         let plain = |path: &str| !path.contains(['\'', '"', '$', '`', '\\', '\n']);
+        let held = None;
         if !path.to_str().is_some_and(plain) {
-            return Self { path: None };
+            return Self { path: None, held };
         }
         // A killed run may have left one of this name behind.
         std::fs::remove_file(&path).ok();
-        let mut options = std::fs::OpenOptions::new();
+        let mut options = File::options();
         let made = options.write(true).create_new(true).mode(0o600).open(&path);
-        Self {
-            path: made.is_ok().then_some(path),
-        }
+        let path = made.is_ok().then_some(path);
+        Self { path, held }
     }
 
     /// The command, such that its shell leaves a note when it ends.
@@ -244,7 +264,10 @@ impl Note {
 
     /// The working directory that was noted; `None` if none was.
     fn read(&self) -> Option<PathBuf> {
-        let text = std::fs::read_to_string(self.path.as_ref()?).ok()?;
+        let text = match &self.held {
+            Some(held) => io::read_to_string(held).ok()?,
+            None => std::fs::read_to_string(self.path.as_ref()?).ok()?,
+        };
         let path = text.strip_suffix('\n')?;
         Path::new(path).is_absolute().then(|| PathBuf::from(path))
     }
@@ -252,8 +275,16 @@ impl Note {
 
 impl Drop for Note {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let (Some(path), None) = (&self.path, &self.held) {
             std::fs::remove_file(path).ok();
         }
     }
+}
+
+/// A file in memory.
+#[cfg(target_os = "linux")]
+fn in_memory() -> Option<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let made = rustix::fs::memfd_create("undertext-cwd", flags).ok()?;
+    Some(File::from(made))
 }
