@@ -225,6 +225,8 @@ guard 'what becomes another program is looked at again' src/tools/descent.rs \
     'Given::NotYet => return None,' 'Given::NotYet => return Some(Vec::new()),' --lib tools::descent
 guard 'what goes on without its first thread ends' src/tools/descent.rs \
     'ended: is_zombie && threads <= 1,' 'ended: is_zombie,' --test it confined::ends
+guard 'a warden that a tool has stopped goes on' src/hands/keeper.rs \
+    'rustix::process::kill_process(leader, Signal::CONT).ok();' '' --test it confined::multiplied::a_warden
 guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
 guard 'what was ended at once is told once' src/hands/limits.rs \

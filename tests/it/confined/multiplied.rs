@@ -97,6 +97,20 @@ async fn hands_that_are_killed_leave_nothing_that_multiplies() {
     }
 }
 
+/// Nothing holds tools back there: one stops whoever would see to the end of all. The end comes at once.
+#[tokio::test]
+async fn a_warden_that_a_tool_has_stopped_keeps_nobody_waiting() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Nothing).await else {
+        return;
+    };
+    let stop = "read -r _ _ _ warden _ </proc/$PPID/stat; kill -STOP $warden; echo on";
+    assert_eq!(bash(&hands, stop).await.content, "on\n");
+    // Before, it was given up after 26 seconds.
+    let closed = tokio::time::timeout(Duration::from_secs(15), hands.close()).await;
+    assert!(closed.is_ok());
+}
+
 /// What hands note for themselves goes with them, also if they are killed: tools' own files stay.
 #[tokio::test]
 async fn hands_that_are_killed_leave_no_notes() {
