@@ -223,12 +223,22 @@ guard 'a warden ends what hands leave' src/hands/warden.rs \
     'family::end_strays();' '' --test it confined::multiplied
 guard 'what becomes another program is looked at again' src/tools/descent.rs \
     'Given::NotYet => return None,' 'Given::NotYet => return Some(Vec::new()),' --lib tools::descent
+guard 'what goes on without its first thread ends' src/tools/descent.rs \
+    'ended: is_zombie && threads <= 1,' 'ended: is_zombie,' --test it confined::ends
+guard 'a warden that a tool has stopped goes on' src/hands/keeper.rs \
+    'rustix::process::kill_process(leader, Signal::CONT).ok();' '' --test it confined::multiplied::a_warden
 guard 'hands that a tool has stopped go on' src/hands/warden.rs \
     'rustix::process::kill_process(hands, Signal::CONT)?;' '' --test it confined::multiplied
+guard 'what was ended at once is told once' src/hands/limits.rs \
+    'one.began <= self.until && (self.at_once || one.ended)' 'false' --lib hands::limits
+guard 'nobody is ended for what is going' src/hands/limits.rs \
+    '!self.holds(one) && !self.alone.contains(&one.identity())' 'true' --lib hands::limits
 guard 'a disk is not filled' src/hands/limits.rs \
     'let is_short = free < *least;' 'let is_short = false;' --lib hands::limits
 guard 'a disk is not filled with names' src/hands/limits.rs \
     '&& place.files.is_passed(files, few)' '&& place.files.is_passed(files, 0)' --test it confined::limits
+guard 'a code is no part of another word' src/hands/unreached.rs \
+    '!is_word || !before.ends_with(is_part)' 'true || !before.ends_with(is_part)' --lib hands::hints
 guard 'only hosts that were named' src/hands/proxy.rs \
     'if !is_allowed(&host, port, &hosts) {' 'if false {' --test it confined::a
 guard 'nothing follows a request' src/hands/proxy.rs \

@@ -108,7 +108,7 @@ pub(super) async fn hands(
         (reach, site.asked.as_ref()),
         process,
     )?;
-    let (hands, enforced, _) = confined(bounds, &around, site, process).await?;
+    let (hands, enforced) = confined(bounds, &around, site, process).await?;
     let how = match enforced.mechanism {
         Mechanism::Namespaces => "",
         Mechanism::Landlock => {
@@ -160,15 +160,17 @@ pub(super) async fn tried(
     let workspace = Workspace::open(directory.path(), None, Vec::new());
     let workspace = workspace.map_err(|error| failed(&error))?;
     let asked = Asked::of(settings, None, process)?;
+    let here = process.here(Path::new(""));
+    let home = start::home(&process.environment);
+    // Where no run can begin, what counts from its workspace counts from the one of its own.
+    let here = Workspace::open(&here, home.as_deref(), Vec::new());
+    let here = here.as_ref().unwrap_or(&workspace);
+    let (meant, _) = bounds(sandbox, here, &[], process)?;
     if let Some(reach) = sandbox.reach() {
-        let here = process.here(Path::new(""));
-        let home = start::home(&process.environment);
-        // Where no run can begin, what counts from its workspace counts from the one of its own.
-        let here = Workspace::open(&here, home.as_deref(), Vec::new());
-        let here = here.as_ref().unwrap_or(&workspace);
-        let (bounds, _) = bounds(sandbox, here, &[], process)?;
-        check(&bounds, here, (reach, asked.as_ref()), process)?;
+        check(&meant, here, (reach, asked.as_ref()), process)?;
     }
+    let meant = beside(meant, process);
+    let sandbox = from(here.root(), sandbox);
     let site = Site {
         workspace,
         tools: Vec::new(),
@@ -177,10 +179,23 @@ pub(super) async fn tried(
         asked,
         ahead: later(process),
     };
-    let (bounds, around) = bounds(sandbox, &site.workspace, &site.ours, process)?;
-    let (hands, enforced, bounds) = confined(bounds, &around, site, process).await?;
+    let (bounds, around) = bounds(&sandbox, &site.workspace, &site.ours, process)?;
+    let (hands, enforced) = confined(bounds, &around, site, process).await?;
     hands.close().await;
-    Ok((enforced, bounds))
+    Ok((enforced, meant))
+}
+
+/// The same sandbox in another workspace: what counts from this one is named in full.
+fn from(root: &Path, sandbox: &Sandbox) -> Sandbox {
+    let mut sandbox = sandbox.clone();
+    if let Sandbox::Workspace(reach) | Sandbox::ReadOnly(reach) = &mut sandbox {
+        for path in reach.read.iter_mut().chain(&mut reach.write) {
+            if path != "~" && !path.starts_with("~/") {
+                *path = root.join(&*path).to_string_lossy().into_owned();
+            }
+        }
+    }
+    sandbox
 }
 
 /// What is said of the network.
@@ -296,7 +311,7 @@ async fn confined(
     around: &Home,
     site: Site,
     process: &Process,
-) -> Result<(Hands, Enforced, Bounds), Unheld> {
+) -> Result<(Hands, Enforced), Unheld> {
     let Site {
         workspace,
         tools,
@@ -326,26 +341,26 @@ async fn confined(
             Unheld::new(why, Some("make it, so that it can be kept from tools"))
         })?;
     }
-    // Programs of tools may stand beside their descriptions, and skills have files of their own.
-    let settings = config::own_file(&process.environment);
-    let beside = settings.iter().filter_map(|file| file.parent());
-    let beside = beside.flat_map(|dir| ["tools", "skills"].map(|name| dir.join(name)));
-    let bounds = beside
-        .filter(|path| path.is_dir())
-        .fold(bounds, Bounds::reading)
-        .seeing(above);
+    let bounds = beside(bounds, process).seeing(above);
     let approval = asked.map(|asked| asked.approval(&bounds));
-    let held = bounds.clone();
     let hands = match approval {
         Some(by) => Hands::confined_asking(workspace, tools, bounds, ahead, by).await,
         None => Hands::confined(workspace, tools, bounds, ahead).await,
     };
-    hands
-        .map(|(hands, enforced)| (hands, enforced, held))
-        .map_err(|error| {
-            let advice = of_confined(&error);
-            Unheld::new(format!("{:#}", anyhow::Error::new(error)), advice)
-        })
+    hands.map_err(|error| {
+        let advice = of_confined(&error);
+        Unheld::new(format!("{:#}", anyhow::Error::new(error)), advice)
+    })
+}
+
+/// The same bounds, within which of your settings these may be read: programs of tools may stand beside their
+/// descriptions, and skills have files of their own.
+fn beside(bounds: Bounds, process: &Process) -> Bounds {
+    let settings = config::own_file(&process.environment);
+    let beside = settings.iter().filter_map(|file| file.parent());
+    let beside = beside.flat_map(|dir| ["tools", "skills"].map(|name| dir.join(name)));
+    let there = beside.filter(|path| path.is_dir());
+    there.fold(bounds, Bounds::reading)
 }
 
 /// What the user can do about it: to run without a sandbox comes last, and only where it is what helps.
@@ -425,11 +440,6 @@ fn hold(path: &Path, bounds: &Bounds) -> std::io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn confined(
-    _: Bounds,
-    _: &Home,
-    _: Site,
-    _: &Process,
-) -> Result<(Hands, Enforced, Bounds), Unheld> {
+async fn confined(_: Bounds, _: &Home, _: Site, _: &Process) -> Result<(Hands, Enforced), Unheld> {
     Err(Unheld::new("there is none for this system", Some(WITHOUT)))
 }

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::exchange::Status;
-use crate::hands::unreached;
+use crate::hands::unreached::{self, says};
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
 use crate::tools::scope::OUTSIDE;
@@ -41,12 +41,37 @@ const PINGS: [&str; 4] = [
 
 /// How they say that they cannot give a file a mode. In the workspace the sandbox refuses but two of its
 /// bits.
-const MODES: [&str; 5] = [
+const MODES: [&str; 10] = [
     "changing permissions of",
     "change permissions of",
     "preserving permissions for",
     "setting permissions for",
+    "set permissions of",
+    "set permissions on",
     "cannot change mode to",
+    // Busybox, Go and Node name the call.
+    "chmod",
+    "fchmod",
+    // Git gives what it has made the mode of a shared repository.
+    "unable to create temporary file",
+];
+
+/// How git says so, which does not say why.
+const SHARED: [&str; 3] = [
+    "writable by group",
+    "unable to set permission to",
+    "cannot fix permission bits on",
+];
+
+/// Where a trace of Python's says which call it was, or cannot.
+const TRACED: [&str; 7] = [
+    "file \"<string>\"",
+    "file \"<stdin>\"",
+    "chmod(",
+    "in copymode",
+    "in copystat",
+    "in copytree",
+    "shutil.error: ",
 ];
 
 /// How they say that something is not for them to do.
@@ -81,6 +106,10 @@ const READ: [&str; 2] = ["no such file or directory", "permission denied"];
 
 /// How programs say that there is nothing.
 const MISSING: [&str; 2] = ["no such file or directory", "enoent"];
+
+/// What is said of modes.
+const MARKED: &str = "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), \
+                      since others could run it with the user's rights; other modes can be set]";
 
 /// What the sandbox allows, as far as refusals are told apart.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +175,9 @@ impl Hints {
         let is_unwritten = |line: &&str| says(&line.to_lowercase(), &WRITE) && self.leads_out(line);
         if last.iter().any(is_unwritten) {
             lines.push(self.unwritten());
+        }
+        if last.iter().any(|line| is_mode(&line.to_lowercase())) {
+            lines.push(MARKED.to_owned());
         }
         lines
     }
@@ -228,13 +260,13 @@ impl Hints {
                     .to_owned(),
             );
         }
-        let is_mode = |line: &str| says(line, &MODES) && line.contains(FORBIDDEN);
-        if text.lines().any(is_mode) {
-            lines.push(
-                "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), since \
-                 others could run it with the user's rights; other modes can be set]"
-                    .to_owned(),
-            );
+        let is_trace = |line: &str| says(line, &["permissionerror: ", "shutil.error: "]);
+        let is_traced = says(&text, &TRACED)
+            && text
+                .lines()
+                .any(|line| is_trace(line) && line.contains(&format!("{FORBIDDEN}: '")));
+        if text.lines().any(is_mode) || is_traced {
+            lines.push(MARKED.to_owned());
         }
         if says(&text, &PINGS) {
             lines.push(
@@ -294,9 +326,9 @@ impl Hints {
     }
 }
 
-/// Whether the text holds one of these.
-fn says(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
+/// Whether a line, in small letters, says that a mode cannot be given.
+fn is_mode(line: &str) -> bool {
+    says(line, &MODES) && line.contains(FORBIDDEN) || says(line, &SHARED)
 }
 
 #[cfg(test)]
@@ -333,6 +365,14 @@ mod tests {
                 "[the network is",
             ),
             ("npm error code EAI_AGAIN", 1, "[the network is"),
+            ("  code: 'ENOTFOUND',", 1, "[the network is"),
+            (
+                "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+                1,
+                "",
+            ),
+            ("ModuleNotFoundError: No module named 'yaml'", 1, ""),
+            ("cannot find ThemeFile", 1, ""),
             (
                 "dial tcp: lookup proxy.golang.org: no such host",
                 1,
@@ -428,6 +468,53 @@ mod tests {
                 "tar: x: Cannot change mode to rwsr-xr-x: Operation not permitted",
                 2,
                 "[no file can",
+            ),
+            (
+                "chmod: changing permissions of 'x': Operation not permitted\na.txt",
+                0,
+                "[no file can",
+            ),
+            ("chmod: x: Operation not permitted", 1, "[no file can"),
+            ("open: chmod x: operation not permitted", 1, "[no file can"),
+            (
+                "Error: EPERM: operation not permitted, chmod 'x'",
+                1,
+                "[no file can",
+            ),
+            (
+                "rsync: [generator] failed to set permissions on \"x\": Operation not permitted (1)",
+                23,
+                "[no file can",
+            ),
+            (
+                "fatal: Could not make /w/.git/refs writable by group",
+                128,
+                "[no file can",
+            ),
+            (
+                "    os.chmod(\"x\", 0o4755)\nPermissionError: [Errno 1] Operation not permitted: 'x'",
+                1,
+                "[no file can",
+            ),
+            (
+                "    os.setns(4)\nPermissionError: [Errno 1] Operation not permitted",
+                1,
+                "",
+            ),
+            (
+                "  File \"<stdin>\", line 1, in <module>\nPermissionError: [Errno 1] Operation not permitted",
+                1,
+                "",
+            ),
+            (
+                "  File \"<stdin>\", line 1, in <module>\nPermissionError: [Errno 1] Operation not permitted: 'x'",
+                1,
+                "[no file can",
+            ),
+            (
+                "    os.chmod(\"x\", 7)\nFileNotFoundError: [Errno 2] No such file or directory: 'x'",
+                1,
+                "",
             ),
             (
                 "chown: changing ownership of 'x': Operation not permitted",

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::sync::oneshot;
 
 use crate::hands::launch::{ConfinedError, Launch, Stage};
@@ -17,6 +17,9 @@ pub(super) const CLOSING: Duration = Duration::from_secs(3);
 
 /// How long a warden may take to end what hands leave behind, beyond the time that hands have.
 const CLEARING: Duration = Duration::from_secs(20);
+
+/// How often a process that is to end is looked at, whether it was stopped.
+const RESUMING: Duration = Duration::from_millis(100);
 
 /// How much of its complaints is told.
 const COMPLAINTS: u64 = 64 << 10;
@@ -100,12 +103,30 @@ impl Starting {
 impl Keeper {
     /// Ends the process, and waits until it is gone. One that ends by itself is given a moment.
     pub(super) async fn end(mut self) {
-        if let Some(mut ended) = self.ended.take()
-            && tokio::time::timeout(CLOSING, &mut ended).await.is_err()
-        {
-            self.ended = Some(ended);
+        if !self.ends_within(CLOSING).await {
             self.kill().await;
         }
+    }
+
+    /// Whether the process ends by itself within so long. Tools may have stopped it: then it goes on.
+    async fn ends_within(&mut self, limit: Duration) -> bool {
+        let Some(mut ended) = self.ended.take() else {
+            return true;
+        };
+        let leader = self.leader;
+        let resuming = async {
+            loop {
+                resume(leader);
+                tokio::time::sleep(RESUMING).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = &mut ended => return true,
+            _ = tokio::time::timeout(limit, resuming) => {}
+        }
+        self.ended = Some(ended);
+        false
     }
 
     /// Sends a signal, if the process has not ended: its number may be another's by then.
@@ -123,17 +144,11 @@ impl Keeper {
     /// Kills the process, and waits until it is gone, unless the system cannot end it. Nobody speaks
     /// to it any more.
     pub(super) async fn kill(&mut self) {
-        if self.is_warden
-            && let Some(mut ended) = self.ended.take()
-        {
-            if tokio::time::timeout(CLOSING + CLEARING, &mut ended)
-                .await
-                .is_ok()
-            {
+        if self.is_warden {
+            if self.ends_within(CLOSING + CLEARING).await {
                 return;
             }
-            // It hangs, or was stopped: what is below it would outlive it.
-            self.ended = Some(ended);
+            // It hangs: what is below it would outlive it.
             let leader = self.leader;
             let ending = tokio::task::spawn_blocking(move || family::end_tree(leader));
             ending.await.ok();
@@ -154,6 +169,16 @@ impl Drop for Keeper {
         {
             rustix::process::kill_process(self.leader, Signal::KILL).ok();
         }
+    }
+}
+
+/// Lets a process of this one's go on if it was stopped.
+fn resume(leader: Pid) {
+    // Only whoever has not been waited for is told of, so the number is its own.
+    let asked = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    if let Ok(Some(_)) = rustix::process::waitid(WaitId::Pid(leader), asked) {
+        tracing::warn!("the process for tools was stopped by somebody, and goes on to end");
+        rustix::process::kill_process(leader, Signal::CONT).ok();
     }
 }
 

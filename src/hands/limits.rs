@@ -3,6 +3,7 @@
 //!
 //! Memory is what they use, not what they reserve: some programs reserve a thousand times as much.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::setup::Allowance;
-use crate::tools::{Outcome, descent, family, scope};
+use crate::tools::descent::{self, Listed};
+use crate::tools::{Outcome, family, scope};
 use crate::words::grouped;
 
 /// How often what tools have started is looked at.
@@ -38,7 +40,74 @@ pub(super) struct Limits {
     memory: u64,
     disk: Disk,
     /// What was ended, until it is told.
-    told: Mutex<Option<String>>,
+    told: Mutex<Vec<String>>,
+}
+
+/// What was ended and may not have gone yet: it is nothing new, whatever it still takes, so that each call
+/// is told what befell itself and no call what an earlier one was told.
+#[derive(Debug, Default)]
+struct Ended {
+    /// Whoever began until then was ended, in ticks since the machine was started.
+    until: u64,
+    /// Whether that was all of them at once. One by one, only those are known to be that are seen to be.
+    at_once: bool,
+    /// Whether not all of them were seen to be.
+    goes_on: bool,
+    /// Those that were ended alone, by their numbers and when they began.
+    alone: BTreeSet<(i32, u64)>,
+}
+
+/// What to do about how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Few,
+    Many,
+    /// The same that was told already.
+    StillMany,
+}
+
+impl Ended {
+    /// Whether one was ended with all others.
+    fn holds(&self, one: &Listed) -> bool {
+        one.began <= self.until && (self.at_once || one.ended)
+    }
+
+    /// What to do about those that are there now, if there may be so many.
+    fn judge(&mut self, there: &[Listed], most: u64) -> Verdict {
+        let new = there.iter().filter(|one| !self.holds(one));
+        if new.map(|one| one.threads).sum::<u64>() <= most {
+            self.goes_on = false;
+            Verdict::Few
+        } else if self.goes_on {
+            Verdict::StillMany
+        } else {
+            Verdict::Many
+        }
+    }
+
+    /// All of them were ended by now, and seen to be or not.
+    fn note_all(&mut self, now: u64, ending: Ending) {
+        self.until = now;
+        self.at_once = ending == Ending::AtOnce;
+        self.goes_on = ending == Ending::Unseen;
+    }
+
+    /// Those that are to be ended one by one so that no more is taken than may be, of these and what each
+    /// takes.
+    fn largest(&mut self, mut there: Vec<(u64, Listed)>, most: u64) -> Vec<Listed> {
+        there.retain(|(_, one)| !self.holds(one) && !self.alone.contains(&one.identity()));
+        there.sort_by_key(|(takes, _)| *takes);
+        let mut all: u64 = there.iter().map(|(takes, _)| takes).sum();
+        let mut largest = Vec::new();
+        while all > most
+            && let Some((takes, one)) = there.pop()
+        {
+            all -= takes;
+            self.alone.insert(one.identity());
+            largest.push(one);
+        }
+        largest
+    }
 }
 
 impl Limits {
@@ -74,8 +143,9 @@ impl Limits {
         let thread = std::thread::Builder::new().name("limits".to_owned());
         let look = move || {
             let mut before = 0;
+            let mut ended = Ended::default();
             loop {
-                let now = self.look(before);
+                let now = self.look(&mut ended);
                 let grows = now > before + MANY;
                 std::thread::sleep(if grows { HURRIED } else { LOOKING });
                 before = now;
@@ -84,43 +154,41 @@ impl Limits {
         thread.spawn(look).map(drop)
     }
 
-    /// Looks at what this process has started, and ends what is too much; how many there were. Of those that
-    /// were too many at the look `before` already, and have not all gone yet, is told once.
-    fn look(&self, before: u64) -> u64 {
+    /// Looks at what this process has started, and ends what is too much; how many there were.
+    fn look(&self, ended: &mut Ended) -> u64 {
         if family::is_childless() {
+            *ended = Ended::default();
             return 0;
         }
         family::bury();
-        let mut taken = descent::below(rustix::process::getpid());
+        let taken = descent::below(rustix::process::getpid());
         let count = taken.iter().map(|one| one.threads).sum::<u64>();
-        if count > self.processes {
-            if before <= self.processes {
-                self.remember(format!(
-                    "[more than {} processes and threads ran at once, which is the limit (sandbox); all \
-                     of them were ended; the user allows more with sandbox.limits.processes in \
-                     config.yaml]",
-                    grouped(self.processes)
-                ));
-            }
-            end_all();
+        let verdict = ended.judge(&taken, self.processes);
+        if verdict == Verdict::Many {
+            self.remember(format!(
+                "[more than {} processes and threads ran at once, which is the limit (sandbox); all \
+                 of them were ended; the user allows more with sandbox.limits.processes in \
+                 config.yaml]",
+                grouped(self.processes)
+            ));
+        }
+        if verdict != Verdict::Few {
+            let ending = end_all();
+            ended.note_all(descent::now(), ending);
             return count;
         }
         if let Some(line) = self.disk.shortage() {
             self.remember(line);
-            end_all();
+            let ending = end_all();
+            ended.note_all(descent::now(), ending);
             return count;
         }
         // Counts twice what is shared, so it is only a first look.
-        if taken.iter().map(descent::Listed::memory).sum::<u64>() <= self.memory {
+        if taken.iter().map(Listed::memory).sum::<u64>() <= self.memory {
             return count;
         }
-        let mut taken: Vec<(u64, descent::Listed)> =
-            taken.drain(..).map(|one| (one.own_memory(), one)).collect();
-        taken.sort_by_key(|(memory, _)| *memory);
-        let mut all: u64 = taken.iter().map(|(memory, _)| memory).sum();
-        while all > self.memory
-            && let Some((memory, largest)) = taken.pop()
-        {
+        let taken = taken.into_iter().map(|one| (one.own_memory(), one));
+        for largest in ended.largest(taken.collect(), self.memory) {
             self.remember(format!(
                 "[processes took more than {} MiB of memory together, which is the limit (sandbox); \
                  the largest was ended; the user allows more with sandbox.limits.memory in \
@@ -128,38 +196,54 @@ impl Limits {
                 grouped(self.memory >> 20)
             ));
             largest.signal(Signal::KILL);
-            all -= memory;
         }
         count
     }
 
-    /// Adds a line if anything was ended since the last call.
+    /// Adds what was ended since the last call.
     pub(super) fn tell(&self, outcome: &mut Outcome) {
-        if let Some(line) = self.told().take() {
+        for line in std::mem::take(&mut *self.told()) {
             outcome.add_line(&line);
         }
     }
 
+    /// To be told before it is ended: its call may be answered at once then.
     fn remember(&self, line: String) {
         tracing::warn!("{line}");
-        *self.told() = Some(line);
+        let mut told = self.told();
+        if !told.contains(&line) {
+            told.push(line);
+        }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+    fn told(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// How everything was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// All at once, so that none can begin another.
+    AtOnce,
+    /// One by one, until none was seen.
+    Seen,
+    /// One by one, and some may live.
+    Unseen,
+}
+
 /// Ends everything that this process has started, also if it multiplies.
-pub(super) fn end_all() {
+pub(super) fn end_all() -> Ending {
     let alone = rustix::process::getpid() == rustix::process::Pid::INIT;
     if alone {
-        // All at once, so that none can begin another: only its own are within reach of the first
-        // process of a namespace.
+        // Only its own are within reach of the first process of a namespace.
         let everybody = nix::unistd::Pid::from_raw(-1);
         nix::sys::signal::kill(everybody, nix::sys::signal::Signal::SIGKILL).ok();
+        Ending::AtOnce
+    } else if family::end_everything() {
+        Ending::Seen
     } else {
-        family::end_everything();
+        Ending::Unseen
     }
 }
 
@@ -306,6 +390,84 @@ fn granted(line: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process that began then, with so many threads.
+    fn one(id: i32, began: u64, threads: u64) -> Listed {
+        Listed {
+            id,
+            parent: 1,
+            ended: false,
+            began,
+            threads,
+            pages: 0,
+        }
+    }
+
+    /// They go one after another, and a look may miss some that the next one sees.
+    #[test]
+    fn what_is_ended_at_once_is_told_once_however_it_is_seen_to_go() {
+        let mut ended = Ended::default();
+        let bomb = |began| vec![one(7, began, 60), one(8, began + 1, 60)];
+        assert_eq!(ended.judge(&bomb(5), 100), Verdict::Many);
+        ended.note_all(6, Ending::AtOnce);
+        for there in [bomb(5), Vec::new(), bomb(5), vec![one(9, 5, 99)], bomb(5)] {
+            assert_eq!(ended.judge(&there, 100), Verdict::Few, "{there:?}");
+        }
+        // The next call's are others, and so is what it does.
+        assert_eq!(ended.judge(&[one(9, 7, 90)], 100), Verdict::Few);
+        assert_eq!(ended.judge(&bomb(7), 100), Verdict::Many);
+    }
+
+    #[test]
+    fn what_is_ended_one_by_one_is_ended_again_until_it_is_gone_and_told_once() {
+        let mut ended = Ended::default();
+        let lives = one(7, 5, 120);
+        let gone = Listed {
+            ended: true,
+            ..lives
+        };
+        assert_eq!(ended.judge(&[lives], 100), Verdict::Many);
+        ended.note_all(6, Ending::Unseen);
+        assert_eq!(ended.judge(&[lives], 100), Verdict::StillMany);
+        // It has multiplied meanwhile.
+        assert_eq!(
+            ended.judge(&[gone, one(8, 7, 120)], 100),
+            Verdict::StillMany
+        );
+        ended.note_all(8, Ending::Seen);
+        assert_eq!(ended.judge(&[gone], 100), Verdict::Few);
+        assert_eq!(ended.judge(&[gone, one(9, 9, 120)], 100), Verdict::Many);
+        // Not ended by what was done to others, as it is there.
+        ended.note_all(10, Ending::Seen);
+        assert_eq!(ended.judge(&[one(9, 9, 120)], 100), Verdict::Many);
+    }
+
+    #[test]
+    fn nobody_is_ended_for_the_memory_of_what_was_ended_and_is_not_gone() {
+        let mut ended = Ended::default();
+        let (large, small, next) = (one(7, 5, 1), one(8, 5, 1), one(7, 9, 1));
+        let mut look = |there: &[(u64, Listed)]| {
+            let all: Vec<Listed> = there.iter().map(|(_, one)| *one).collect();
+            assert_eq!(ended.judge(&all, 100), Verdict::Few);
+            let largest = ended.largest(there.to_vec(), 200);
+            largest
+                .iter()
+                .map(|one| (one.id, one.began))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(look(&[(190, large), (20, small)]), [(7, 5)]);
+        assert_eq!(look(&[(190, large), (20, small)]), []);
+        assert_eq!(look(&[(190, large), (201, small)]), [(8, 5)]);
+        assert_eq!(look(&[(20, small)]), []);
+        // Another one that has its number, and all that it takes to be below.
+        assert_eq!(look(&[(150, next), (210, one(9, 9, 1))]), [(9, 9)]);
+        assert_eq!(
+            look(&[(150, next), (210, one(9, 9, 1)), (51, one(10, 9, 1))]),
+            [(7, 9)]
+        );
+        ended.note_all(9, Ending::AtOnce);
+        assert_eq!(ended.largest(vec![(300, one(11, 9, 1))], 200).len(), 0);
+    }
 
     #[test]
     fn a_disk_never_loses_more_than_half_of_what_is_left_at_once() {

@@ -171,9 +171,18 @@ fn named(line: &str) -> Option<String> {
     })
 }
 
-/// Whether the text holds one of these.
-fn says(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
+/// Whether the text holds one of these. What is a word, as the code of an error is, is no part of another:
+/// a `FileNotFoundError` is no `ENOTFOUND`.
+pub(super) fn says(text: &str, words: &[&str]) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    words.iter().any(|word| {
+        let is_word = word.chars().all(is_part);
+        let mut places = text.match_indices(word);
+        places.any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + word.len()..]);
+            !is_word || !before.ends_with(is_part) && !after.starts_with(is_part)
+        })
+    })
 }
 
 #[cfg(test)]

@@ -155,7 +155,8 @@ fn held(by: &Enforced, bounds: &Bounds, class: Class) -> Held {
             Held::open("file tools refuse them, commands are not kept from them")
         }
         Class::Modes => Held::by(
-            "a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid",
+            "a filter of system calls; but for your own that a program maps, and for setgid if what they may \
+             write, or a directory in it, is setgid",
         ),
         Class::Network if spaces => Held::by("a network of its own"),
         Class::Sockets if spaces && !bounds.open => {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -207,6 +208,8 @@ pub(crate) fn shell(workspace: &Workspace) -> PathBuf {
 enum Note {
     /// The shell notes it in this file when it ends. The file is removed with this.
     File(PathBuf),
+    /// The same, in memory: whoever is killed leaves none behind.
+    InMemory(File),
     /// It ends where it begins; this is that directory, which may be moved meanwhile.
     Held(File),
     /// It does not, and the working directory stays what it was.
@@ -222,6 +225,13 @@ impl Note {
             && let Ok(held) = File::open(directory)
         {
             return Self::Held(held);
+        }
+        // Where tools are held they see no descriptors of others, and their temporary files go with the run.
+        #[cfg(target_os = "linux")]
+        if workspace.is_open()
+            && let Some(held) = in_memory()
+        {
+            return Self::InMemory(held);
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = workspace
@@ -244,32 +254,34 @@ impl Note {
     /// A trap changes neither what is printed nor the exit status, and stands on the line on which
     /// the command begins, so that the shell's messages count lines as the model does.
     fn around(&self, command: &str) -> String {
-        match self {
-            Self::File(path) => {
-                let path = path.display();
-                let trap = format!("{{ command pwd -P >|\"{path}\"; }} 2>/dev/null");
-                format!("trap '{trap}' EXIT; {command}")
+        let path = match self {
+            Self::File(path) => path.clone(),
+            Self::InMemory(held) => {
+                let at = held.as_raw_fd();
+                format!("/proc/{}/fd/{at}", std::process::id()).into()
             }
-            Self::Held(_) | Self::Nothing => command.to_owned(),
-        }
+            Self::Held(_) | Self::Nothing => return command.to_owned(),
+        };
+        let path = path.display();
+        let trap = format!("{{ command pwd -P >|\"{path}\"; }} 2>/dev/null");
+        format!("trap '{trap}' EXIT; {command}")
     }
 
     /// The working directory in which the shell ended; `None` if that is not known.
     fn read(&self) -> Option<PathBuf> {
-        match self {
-            Self::File(path) => {
-                let text = std::fs::read_to_string(path).ok()?;
-                let path = text.strip_suffix('\n')?;
-                Path::new(path).is_absolute().then(|| PathBuf::from(path))
-            }
+        let text = match self {
+            Self::File(path) => std::fs::read_to_string(path).ok()?,
+            Self::InMemory(held) => io::read_to_string(held).ok()?,
             Self::Held(directory) => {
                 let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
                 let path = std::fs::read_link(name).ok()?;
                 // One that was removed has a name that is no directory's.
-                path.is_dir().then_some(path)
+                return path.is_dir().then_some(path);
             }
-            Self::Nothing => None,
-        }
+            Self::Nothing => return None,
+        };
+        let path = text.strip_suffix('\n')?;
+        Path::new(path).is_absolute().then(|| PathBuf::from(path))
     }
 }
 
@@ -289,4 +301,12 @@ fn has_words_of_its_own(workspace: &Workspace) -> bool {
         matches!(&*name, "BASH_ENV" | "ENV" | "SHELLOPTS" | "BASHOPTS")
             || name.starts_with("BASH_FUNC_")
     })
+}
+
+/// A file in memory.
+#[cfg(target_os = "linux")]
+fn in_memory() -> Option<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let made = rustix::fs::memfd_create("undertext-cwd", flags).ok()?;
+    Some(File::from(made))
 }

@@ -2,11 +2,16 @@
 //!
 //! What is stopped begins no other process. So what multiplies is stopped before it is ended, until a
 //! look finds none that was not: what is only ended, one by one, makes room for others.
+//!
+//! Where the system tells the children of a process, only what descends from it is looked at: to list a
+//! busy machine takes seconds. Whoever changes its parent meanwhile may be missed by that, so what seems
+//! to be gone is looked for among all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -27,16 +32,17 @@ const TRIES: usize = 8;
 /// A process as the system lists it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
-    pub(super) id: i32,
-    pub(super) parent: i32,
+    pub(crate) id: i32,
+    pub(crate) parent: i32,
     /// Whether it has ended and is waited for.
-    pub(super) ended: bool,
-    /// When it began: another one that has its number later began later.
-    began: u64,
+    pub(crate) ended: bool,
+    /// When it began, in ticks since the machine was started: another one that has its number later
+    /// began later.
+    pub(crate) began: u64,
     /// Its threads.
     pub(crate) threads: u64,
     /// What it holds in memory, in pages, shared or not.
-    pages: u64,
+    pub(crate) pages: u64,
 }
 
 impl Listed {
@@ -46,14 +52,23 @@ impl Listed {
         let stat = String::from_utf8_lossy(&stat);
         // `pid (name) state parent …`, where the name may hold anything.
         let mut fields = stat.rsplit(") ").next()?.split(' ');
+        let is_zombie = fields.next() == Some("Z");
+        let parent = fields.next()?.parse().ok()?;
+        let threads = fields.nth(15)?.parse().ok()?;
         Some(Self {
             id,
-            ended: fields.next() == Some("Z"),
-            parent: fields.next()?.parse().ok()?,
-            threads: fields.nth(15)?.parse().ok()?,
+            parent,
+            // Where only its first thread has ended, the others go on.
+            ended: is_zombie && threads <= 1,
+            threads,
             began: fields.nth(1)?.parse().ok()?,
             pages: fields.nth(1)?.parse().ok()?,
         })
+    }
+
+    /// What no other process has, now or later.
+    pub(crate) fn identity(&self) -> (i32, u64) {
+        (self.id, self.began)
     }
 
     /// Sends it a signal, unless another has its number by now.
@@ -97,6 +112,14 @@ impl Listed {
         let sum: Option<u64> = parts.into_iter().sum();
         sum.or_else(|| kilobytes("Pss:")).unwrap_or(0) << 10
     }
+}
+
+/// Now, as it is said of a process that begins now.
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ticks = u128::from(rustix::param::clock_ticks_per_second());
+    let since = Duration::try_from(now).unwrap_or_default().as_nanos();
+    u64::try_from(since * ticks / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// What a file of `/proc` says. Such a file says nothing of its length, and is read at once where it
@@ -170,8 +193,52 @@ pub(super) fn processes() -> impl Iterator<Item = Listed> {
     entries.filter_map(|entry| Listed::of(entry.file_name().to_str()?.parse().ok()?))
 }
 
+/// Whether the system tells the children of a process.
+static TELLS_CHILDREN: LazyLock<bool> =
+    LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
+
+/// The children of a process.
+pub(super) fn children(parent: i32) -> Vec<Listed> {
+    if !*TELLS_CHILDREN {
+        return processes()
+            .filter(|process| process.parent == parent)
+            .collect();
+    }
+    // Each is told of the thread that began it.
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let told = threads.flat_map(|thread| told(thread.path().join("children")));
+    let told = told.flat_map(|told| {
+        let ids = String::from_utf8_lossy(&told);
+        let ids = ids.split_whitespace().filter_map(|id| id.parse().ok());
+        ids.collect::<Vec<i32>>()
+    });
+    told.filter_map(Listed::of).collect()
+}
+
 /// What descends from a process, whatever group and environment it gave itself.
 pub(crate) fn below(leader: Pid) -> Vec<Listed> {
+    // All that the first process sees descends from it.
+    if leader == Pid::INIT || !*TELLS_CHILDREN {
+        return all_below(leader);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![leader.as_raw_nonzero().get()];
+    // One that gets another parent may be seen below both.
+    let mut seen = BTreeSet::new();
+    while let Some(parent) = parents.pop() {
+        for process in children(parent) {
+            if seen.insert(process.id) {
+                parents.extend((!process.ended).then_some(process.id));
+                found.push(process);
+            }
+        }
+    }
+    found
+}
+
+/// The same by a look at all processes.
+fn all_below(leader: Pid) -> Vec<Listed> {
     let mut children: BTreeMap<i32, Vec<Listed>> = BTreeMap::new();
     for process in processes() {
         children.entry(process.parent).or_default().push(process);
@@ -187,11 +254,18 @@ pub(crate) fn below(leader: Pid) -> Vec<Listed> {
     found
 }
 
-/// The same without what has ended.
+/// What descends from a process and has not ended; nothing only if none is among all processes.
 fn living_below(leader: Pid) -> Vec<Listed> {
-    let mut found = below(leader);
-    found.retain(|process| !process.ended);
-    found
+    let living = |mut found: Vec<Listed>| {
+        found.retain(|process| !process.ended);
+        found
+    };
+    let found = living(below(leader));
+    if found.is_empty() {
+        living(all_below(leader))
+    } else {
+        found
+    }
 }
 
 /// Ends everything below a process, also if it multiplies; whether it was seen to be gone.
@@ -222,7 +296,7 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
     for _ in 0..LOOKS {
         let mut is_quiet = true;
         for process in &found {
-            if stopped.insert((process.id, process.began)) {
+            if stopped.insert(process.identity()) {
                 process.signal(Signal::STOP);
                 is_quiet = false;
             }
@@ -239,6 +313,42 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What begins is neither of the past nor of the future.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it stands for what a tool began")]
+    fn now_is_told_as_the_beginning_of_a_process_is() {
+        let before = now();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let began = Listed::of(Pid::from_child(&child).as_raw_nonzero().get()).map(|one| one.began);
+        child.wait().unwrap();
+        assert!((before..=now()).contains(&began.unwrap()));
+    }
+
+    /// However it is looked for, the same is found, also below a thread that is not the first.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it stands for what a tool began")]
+    fn what_descends_is_found_from_parent_to_child() {
+        let ids = |found: Vec<Listed>| found.iter().map(|one| one.id).collect::<BTreeSet<_>>();
+        let begin = || {
+            let mut shell = std::process::Command::new("/bin/sh");
+            std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+            shell.args(["-c", "sleep 60 & (sleep 60 & wait) & wait"]);
+            let mut child = shell.spawn().unwrap();
+            let leader = Pid::from_child(&child);
+            while all_below(leader).len() < 3 {
+                std::thread::yield_now();
+            }
+            let own = ids(below(rustix::process::getpid()));
+            let found = (ids(below(leader)), ids(all_below(leader)));
+            rustix::process::kill_process_group(leader, Signal::KILL).unwrap();
+            child.wait().unwrap();
+            assert_eq!(found.0, found.1);
+            assert!(own.is_superset(&found.1));
+            assert!(own.contains(&leader.as_raw_nonzero().get()));
+        };
+        std::thread::scope(|scope| scope.spawn(begin).join().unwrap());
+    }
 
     /// A `stat` of a process with so much memory whose environment lies here.
     fn stat(memory: u64, begins: u64, ends: u64) -> String {

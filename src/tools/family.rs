@@ -224,13 +224,16 @@ pub(crate) fn end_strays() {
     tracing::warn!("processes that were left behind could not be ended");
 }
 
-/// Ends everything that descends from this process while calls run. None begins meanwhile.
+/// Ends everything that descends from this process while calls run; whether it was seen to be gone. None
+/// begins meanwhile.
 #[cfg(target_os = "linux")]
-pub(crate) fn end_everything() {
+pub(crate) fn end_everything() -> bool {
     let _none_begins = living();
-    if !descent::end_below(rustix::process::getpid()) {
+    let are_gone = descent::end_below(rustix::process::getpid());
+    if !are_gone {
         tracing::warn!("processes could not be ended");
     }
+    are_gone
 }
 
 /// Ends a process, and everything below it first: stopped, it begins nothing and gets what they leave.
@@ -257,8 +260,8 @@ pub(crate) fn end_strays() {}
 #[cfg(target_os = "linux")]
 pub(crate) fn bury() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    for process in descent::processes() {
-        if process.ended && process.parent == own {
+    for process in descent::children(own) {
+        if process.ended {
             // Asked with the lock: one that just began is known by then.
             let living = living();
             let pid = Pid::from_raw(process.id).filter(|pid| !living.leaders.contains(pid));

@@ -16,6 +16,9 @@ pub struct Workspace {
     root: PathBuf,
     more: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
+    /// Whether what tools start may open what this process has open.
+    #[cfg(target_os = "linux")]
+    is_open: bool,
     /// What file tools keep off.
     #[cfg(target_os = "linux")]
     protected: Option<Protected>,
@@ -60,6 +63,8 @@ impl Workspace {
             more: Vec::new(),
             environment,
             #[cfg(target_os = "linux")]
+            is_open: false,
+            #[cfg(target_os = "linux")]
             protected: None,
         })
     }
@@ -72,6 +77,7 @@ impl Workspace {
         protected: Protected,
     ) -> Self {
         Self {
+            is_open: false,
             protected: Some(protected),
             ..Self::unheld(roots, environment)
         }
@@ -85,8 +91,15 @@ impl Workspace {
             root: roots.next().unwrap_or_default(),
             more: roots.collect(),
             environment,
+            is_open: true,
             protected: None,
         }
+    }
+
+    /// Whether what tools start may open what this process has open: nothing holds it, and it knows no key.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// All its directories, its own first.

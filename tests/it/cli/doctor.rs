@@ -366,6 +366,7 @@ fn is_of_what_opens(line: &&str) -> bool {
 /// What the settings opened is not called stopped; what they left closed is.
 #[cfg(target_os = "linux")]
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn what_the_user_opened_is_told_as_open() {
     let place = Place::new();
     let mut all = String::new();
@@ -382,10 +383,17 @@ fn what_the_user_opened_is_told_as_open() {
                 "sandbox.read=[~/notes,~/.cargo]",
             ],
         ),
+        (
+            "what counts from here",
+            &["--set", "sandbox.write=[../site,sub]"],
+        ),
         ("home", &["--set", "sandbox.read=['~']"]),
+        ("everything", &["--set", "sandbox.read=[/]"]),
         ("all", &["--sandbox=off"]),
     ] {
-        std::fs::create_dir_all(place.path("home/site")).unwrap();
+        for name in ["home/site", "home/w/sub"] {
+            std::fs::create_dir_all(place.path(name)).unwrap();
+        }
         let line = [&["doctor", "-m", "offline"], more].concat();
         let mut command = place.command(&line);
         command.env_remove("UNDERTEXT_SANDBOX__MODE");
@@ -407,7 +415,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -417,7 +425,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     warn  sandbox   NOT stopped: the network and services of this machine; you opened it (sandbox.network)
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system of its own and Landlock, but for those in what it may read
@@ -427,7 +435,7 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own
     ok    sandbox   stopped: the network and services of this machine, by a network of its own; but for crates.io, *.crates.io, as you said
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
@@ -437,8 +445,18 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts; but for /home/site, as you said
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for /home/site, as you said
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/notes, /home/site, as you said
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
+    == what counts from here
+    ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own; but for /home/site, as you said
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts; but for /home/site, as you said
+    ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them; but for /home/site, sub, as you said
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: reading home, keys and other transcripts, by a file system of its own; but for /home/site, as you said
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
     warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
@@ -447,8 +465,18 @@ fn what_the_user_opened_is_told_as_open() {
     ok    sandbox   stopped: writing outside the workspace, by a file system of its own
     ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
     ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
-    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for setgid if what they may write, or a directory in it, is setgid
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
     warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /home
+    ok    sandbox   stopped: the network and services of this machine, by a network of its own
+    ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
+    warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted
+    == everything
+    ok    sandbox   workspace, by namespaces (Landlock 7); no network (--network=open allows it)
+    ok    sandbox   stopped: writing outside the workspace, by a file system of its own
+    ok    sandbox   stopped: modes, owners and times of files outside it, by read-only mounts
+    ok    sandbox   stopped: hooks and config of repositories that are there, by read-only mounts; what runs is ended, should you replace one of them
+    ok    sandbox   stopped: setuid and setgid files in the workspace, by a filter of system calls; but for your own that a program maps, and for setgid if what they may write, or a directory in it, is setgid
+    warn  sandbox   NOT stopped: reading home, keys and other transcripts; you opened /
     ok    sandbox   stopped: the network and services of this machine, by a network of its own
     ok    sandbox   stopped: sockets of buses, containers and agents, by a file system and a network of its own, but for those in what it may read
     warn  sandbox   NOT stopped: memory that no process has mapped; /dev/shm is limited; memfds, pipes, sockets and messages are not counted

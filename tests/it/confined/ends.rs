@@ -96,6 +96,29 @@ async fn nothing_is_left(by: By, calls: u64, which: u64) -> u64 {
     calls
 }
 
+/// A process goes on without its first thread, and looks then as if it had ended.
+#[tokio::test]
+async fn what_goes_on_without_its_first_thread_ends_with_its_call() {
+    for by in [By::Namespaces, By::Landlock, By::Nothing] {
+        let area = Area::new();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let program = "import ctypes, fcntl, os, threading, time\n\
+                       held = open(\"held\", \"w\")\nfcntl.flock(held, fcntl.LOCK_EX)\n\
+                       threading.Thread(target=lambda: time.sleep(60)).start()\n\
+                       ctypes.CDLL(None).syscall(60 if os.uname().machine == \"x86_64\" else 93, 0)";
+        let command = format!(
+            "setsid env -i PATH=\"$PATH\" python3 -c '{program}' &\n\
+             until grep -q '^State:.Z' /proc/$!/status; do :; done; flock -n held true || echo held"
+        );
+        assert_eq!(bash(&hands, &command).await.content, "held\n", "{by:?}");
+        let held = fs::File::open(area.path("w/held")).unwrap();
+        assert!(held.try_lock().is_ok(), "{by:?}");
+        hands.close().await;
+    }
+}
+
 /// The process that is killed takes everything with it; the next order finds a new one, as confined.
 #[tokio::test]
 async fn a_process_that_dies_is_replaced_and_what_ran_is_told() {

@@ -178,3 +178,132 @@ async fn where_a_group_is_handed_on_it_stays_so() {
         }
     }
 }
+
+/// What becomes of a file of the user's that is marked when commands write it, as `docs/trust.md` says.
+#[tokio::test]
+async fn a_marked_file_that_is_written_loses_its_mark_unless_it_is_mapped() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let map = "python3 -c 'import mmap; f = open(\"marked\", \"r+b\"); \
+                   mmap.mmap(f.fileno(), 4)[0:3] = b\"new\"'";
+        let mut modes = String::new();
+        for deed in [
+            "echo new >>marked",
+            ": >marked",
+            "truncate -s 2 marked",
+            "sed -i s/old/new/ marked",
+            map,
+            "mv marked m; mv m marked",
+            "cp -p marked c; mv c marked",
+            "cp -p group c; mv c marked",
+            "cp marked c; mv c marked",
+        ] {
+            for (name, mode) in [("marked", 0o4755), ("group", 0o2775)] {
+                let path = area.path("w").join(name);
+                fs::write(&path, "old\n").unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            }
+            bash(&hands, &format!("umask 022; {deed}")).await;
+            let mode = fs::metadata(area.path("w/marked")).unwrap().mode() & 0o7777;
+            let deed = deed.split([' ', ';']).next().unwrap();
+            writeln!(modes, "{mode:o} {deed}").unwrap();
+        }
+        hands.close().await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(modes, @"
+            755 echo
+            755 :
+            755 truncate
+            600 sed
+            4755 python3
+            4755 mv
+            700 cp
+            700 cp
+            755 cp
+            ");
+        }
+    }
+}
+
+/// What is said where such a mode is refused.
+const HINT: &str = "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), since \
+                    others could run it with the user's rights; other modes can be set]";
+
+/// In a directory that hands its group on, deeper than is looked for, with files of the user's that are marked.
+fn deep(area: &Area) {
+    let deep = area.path("w/sub/deep");
+    fs::create_dir_all(deep.join("tree")).unwrap();
+    fs::write(deep.join("tree/marked"), "x\n").unwrap();
+    for (name, mode) in [("", 0o2775), ("tree", 0o2775), ("tree/marked", 0o4755)] {
+        fs::set_permissions(deep.join(name), Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+/// Whatever meets the refusal, a model reads why.
+#[tokio::test]
+async fn whoever_is_refused_such_a_mode_is_told_why() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        deep(&area);
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        let python = |deed: &str| format!("python3 -c 'import os, pathlib, shutil; {deed}'");
+        for deed in [
+            "git init -q --shared s",
+            "git init -q --shared --bare s.git",
+            "git init -q t; git -C t config core.sharedRepository group; cd t; git -c user.name=a -c \
+             user.email=a@b commit -q --allow-empty -m a",
+            "cp -a tree a",
+            "cp -p tree/marked b",
+            "tar cf - tree | tar xpf - --transform=s/tree/c/",
+            "install -m 2755 tree/marked d",
+            "mkdir -m 2775 e",
+            "chmod -R g+s tree/../f* tree; ls",
+            &python("os.chmod(\"tree/marked\", 0o4755)"),
+            &python("pathlib.Path(\"tree\").chmod(0o2775)"),
+            &python("shutil.copy(\"tree/marked\", \"g\")"),
+            &python("shutil.copy2(\"tree/marked\", \"h\")"),
+            &python("shutil.copytree(\"tree\", \"i\")"),
+        ] {
+            let outcome = bash(&hands, &format!("cd sub/deep; {deed}")).await;
+            assert!(
+                outcome.content.ends_with(HINT),
+                "{by:?}, {deed}: {outcome:?}"
+            );
+        }
+        hands.close().await;
+    }
+}
+
+/// What people do every day in such a directory asks for no such mode.
+#[tokio::test]
+async fn where_a_group_is_handed_on_further_down_usual_commands_succeed() {
+    for by in [By::Namespaces, By::Landlock] {
+        let area = Area::new();
+        deep(&area);
+        let Some((hands, _)) = area.hands(by).await else {
+            continue;
+        };
+        for deed in [
+            "git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a",
+            "git clone -q r c && git -C c log --format=%s",
+            "git -C r gc -q && git -C r worktree add -q ../wt",
+            "mkdir -p m/n && cp -r m o && mv o p",
+            "tar cf t.tar m && mkdir x && tar xf t.tar -C x --no-same-permissions",
+            "python3 -c 'import shutil; shutil.copy(\"r/.git/HEAD\", \"q\")'",
+            "install -d z/y && install -m 755 r/.git/HEAD z",
+        ] {
+            let outcome = bash(&hands, &format!("cd sub/deep; umask 022; {deed}")).await;
+            assert_eq!(outcome.status, Status::Ok, "{by:?}, {deed}: {outcome:?}");
+            assert!(
+                !outcome.content.contains("not permitted"),
+                "{deed}: {outcome:?}"
+            );
+        }
+        hands.close().await;
+    }
+}

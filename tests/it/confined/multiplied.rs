@@ -4,12 +4,14 @@
 //! most, and ends by itself after a while.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use undertext::exchange::Status;
+use undertext::hands::{Hands, Workspace};
 
 use super::limits::{PROCESSES, frugal};
 use super::{Area, By, bash, order};
@@ -91,10 +93,55 @@ async fn hands_that_are_killed_leave_nothing_that_multiplies() {
         let is_held = enforced.is_some();
         assert_eq!(area.path("outside/new").exists(), !is_held);
         hands.close().await;
-        if is_held {
-            assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
-        }
+        assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
     }
+}
+
+/// Nothing holds tools back there: one stops whoever would see to the end of all. The end comes at once.
+#[tokio::test]
+async fn a_warden_that_a_tool_has_stopped_keeps_nobody_waiting() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Nothing).await else {
+        return;
+    };
+    let stop = "read -r _ _ _ warden _ </proc/$PPID/stat; kill -STOP $warden; echo on";
+    assert_eq!(bash(&hands, stop).await.content, "on\n");
+    // Before, it was given up after 26 seconds.
+    let closed = tokio::time::timeout(Duration::from_secs(15), hands.close()).await;
+    assert!(closed.is_ok());
+}
+
+/// What hands note for themselves goes with them, also if they are killed: tools' own files stay.
+#[tokio::test]
+async fn hands_that_are_killed_leave_no_notes() {
+    let area = Area::new();
+    let temporary = area.path("home");
+    let workspace = area.workspace();
+    let mut environment = workspace.environment().to_vec();
+    environment.push(("TMPDIR".into(), temporary.clone().into()));
+    let workspace = Workspace::open(workspace.root(), None, environment).unwrap();
+    let hands = Hands::free(workspace, Vec::new(), area.launch())
+        .await
+        .unwrap();
+    let killed = bash(
+        &hands,
+        "echo mine >$TMPDIR/mine; kill -KILL $PPID; sleep 60",
+    )
+    .await;
+    assert_eq!(killed.status, Status::Interrupted, "{killed:?}");
+    let next = bash(&hands, "cd sub && cat $TMPDIR/mine").await;
+    assert_eq!(next.content, "mine\n");
+    let noted = next.facts.cwd.map(PathBuf::from);
+    assert_eq!(noted, Some(area.path("w/sub")));
+    hands.close().await;
+    assert_eq!(fs::read_dir(area.path("tmp")).unwrap().count(), 0);
+    let names = fs::read_dir(temporary)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, [".netrc", ".ssh", "mine", "tools"]);
 }
 
 /// Nobody works any more: the brain lets them go on, and they end what they have begun.
