@@ -171,13 +171,15 @@ impl Given {
                 .nth(skipped)
                 .and_then(|field| field.trim().parse().ok())
         };
-        // Its memory is the twenty-third field, where its environment begins and ends are the fiftieth
-        // and the one behind it.
+        // Its memory is the twenty-third field, where its code begins the twenty-sixth, where its environment
+        // begins and ends the fiftieth and the one behind it.
         let memory: u64 = number(20).unwrap_or(0);
-        let begins: u64 = number(26).unwrap_or(0);
+        let code: u64 = number(2).unwrap_or(0);
+        let begins: u64 = number(23).unwrap_or(0);
         let ends: u64 = number(0).unwrap_or(0);
-        // What has ended or is the kernel's has no memory.
-        if memory > 0 && ends == 0 {
+        // What has ended or is the kernel's has no memory. The place of the code is noted last: until then an
+        // environment that seems to be empty is still being laid out.
+        if memory > 0 && (ends == 0 || code == 0) {
             Self::NotYet
         } else if begins < ends {
             Self::Something
@@ -350,28 +352,30 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(begin).join().unwrap());
     }
 
-    /// A `stat` of a process with so much memory whose environment lies here.
-    fn stat(memory: u64, begins: u64, ends: u64) -> String {
+    /// A `stat` of a process with so much memory whose code and environment lie here.
+    fn stat(memory: u64, code: u64, begins: u64, ends: u64) -> String {
         let fields = |from: u32, to: u32| {
             let fields = (from..=to).map(|field| field.to_string());
             fields.collect::<Vec<_>>().join(" ")
         };
         format!(
-            "7 (a) b) R {} {memory} {} {begins} {ends} 0\n",
+            "7 (a) b) R {} {memory} 24 25 {code} {} {begins} {ends} 0\n",
             fields(4, 22),
-            fields(24, 49)
+            fields(27, 49)
         )
     }
 
     #[test]
     fn what_is_becoming_a_program_is_not_without_an_environment() {
-        for (memory, begins, ends, given) in [
-            (0, 0, 0, Given::Nothing),
-            (4096, 0, 0, Given::NotYet),
-            (4096, 9000, 9000, Given::Nothing),
-            (4096, 9000, 9100, Given::Something),
+        for (memory, code, begins, ends, given) in [
+            (0, 0, 0, 0, Given::Nothing),
+            (4096, 0, 0, 0, Given::NotYet),
+            (4096, 0, 9000, 9000, Given::NotYet),
+            (4096, 1, 9000, 9000, Given::Nothing),
+            (4096, 1, 9000, 9100, Given::Something),
         ] {
-            assert_eq!(Given::of(stat(memory, begins, ends).as_bytes()), given);
+            let stat = stat(memory, code, begins, ends);
+            assert_eq!(Given::of(stat.as_bytes()), given, "{stat}");
         }
         assert_eq!(Given::of(b""), Given::Nothing);
         let own = told("/proc/self/stat").unwrap();
