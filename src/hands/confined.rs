@@ -17,7 +17,7 @@ use crate::hands::line::Line;
 use crate::hands::maker::Maker;
 use crate::hands::own::OwnDirectory;
 use crate::hands::patience::Patience;
-use crate::hands::{Ask, External, Hands, Waiting, Workspace, locked};
+use crate::hands::{Ask, External, Hands, Workspace, locked};
 use crate::sandbox::{Bounds, Enforced};
 use crate::tools::Outcome;
 
@@ -154,12 +154,15 @@ async fn pump(
             }
             continue;
         };
+        if let Ask::Order(order) = &ask {
+            locked(&maker.waiting).unsent.remove(&order.call);
+        }
         if sent(&frame, &mut open.write).await.is_err()
             && let Some(dead) = line.take()
         {
             // Whoever waits for it learns of it there.
             dead.close().await;
-            *locked(&maker.waiting) = Waiting::default();
+            locked(&maker.waiting).lose();
         }
     }
     if let Some(line) = line {

@@ -123,7 +123,7 @@ impl Line {
             reading.abort();
             reading.await.ok();
             deaths.died();
-            *locked(waiting) = Waiting::default();
+            locked(waiting).lose();
         }
         keeper.kill().await;
         drop(held);
@@ -172,5 +172,5 @@ async fn listen(read: OwnedReadHalf, heard: Heard) {
     if !end.is_wanted.load(Ordering::SeqCst) {
         deaths.died();
     }
-    *locked(&waiting) = Waiting::default();
+    locked(&waiting).lose();
 }

@@ -63,7 +63,7 @@ mod upstream;
 #[cfg(target_os = "linux")]
 mod asked;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -165,12 +165,28 @@ enum Answer {
 #[derive(Debug, Default)]
 struct Waiting {
     calls: HashMap<CallId, oneshot::Sender<Outcome>>,
+    /// The calls that were handed to nobody yet: whatever is lost, these are not.
+    unsent: HashSet<CallId>,
     jobs: Vec<oneshot::Sender<()>>,
     /// How many answers came.
     heard: u64,
 }
 
 impl Waiting {
+    /// Lets go of all who wait for a process that is gone. A call that it never got goes to the next one.
+    fn lose(&mut self) {
+        let Self { calls, unsent, .. } = std::mem::take(self);
+        let kept = calls.into_iter().filter(|(call, _)| unsent.contains(call));
+        self.calls = kept.collect();
+        self.unsent = unsent;
+    }
+
+    /// Who waits for this call, and does so no longer.
+    fn take(&mut self, call: CallId) -> Option<oneshot::Sender<Outcome>> {
+        self.unsent.remove(&call);
+        self.calls.remove(&call)
+    }
+
     /// Whether anybody waits.
     #[cfg(target_os = "linux")]
     fn is_awaited(&self) -> bool {
@@ -254,6 +270,7 @@ impl Hands {
                 return Outcome::error(format!("Call {call} is running already."));
             }
             waiting.calls.insert(call, waits);
+            waiting.unsent.insert(call);
         }
         let mut given_up = GivenUp {
             hands: self,
@@ -262,7 +279,7 @@ impl Hands {
         // If nobody listens, the answer's channel is closed as well.
         self.ask.send(Ask::Order(order)).ok();
         if self.ask.is_closed() {
-            locked(&self.waiting).calls.remove(&call);
+            locked(&self.waiting).take(call);
         }
         let outcome = outcome.await;
         given_up.call = None;
@@ -333,15 +350,15 @@ fn dispatch(waiting: &Mutex<Waiting>, answer: Answer) {
         Answer::Last { call, outcome } => {
             // Whoever is told may ask again at once, and is not to be taken for one who waits here.
             let mut waiting = locked(waiting);
-            let waits = waiting.calls.remove(&call);
-            *waiting = Waiting::default();
+            let waits = waiting.take(call);
+            waiting.lose();
             drop(waiting);
             if let Some(waits) = waits {
                 waits.send(*outcome).ok();
             }
         }
         Answer::Done { call, outcome } => {
-            if let Some(waits) = locked(waiting).calls.remove(&call) {
+            if let Some(waits) = locked(waiting).take(call) {
                 // Nobody waits any more for a call that was given up.
                 waits.send(*outcome).ok();
             }

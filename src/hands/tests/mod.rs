@@ -6,6 +6,7 @@ mod jobs;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
 use crate::exchange::Facts;
@@ -220,6 +221,39 @@ async fn the_working_directory_is_kept_while_it_is_below_the_root() {
         assert_eq!(outcome.facts.cwd.as_ref(), Some(cwd), "{command}");
         bench.cwd = outcome.facts.cwd;
     }
+}
+
+/// A call that the process never got when it died is not told as lost: the next one gets it.
+#[test]
+fn what_was_handed_to_nobody_is_not_lost() {
+    let mut waiting = Waiting::default();
+    let mut wait = |call: &str| {
+        let (waits, told) = tokio::sync::oneshot::channel();
+        let call: CallId = call.parse().unwrap();
+        waiting.calls.insert(call, waits);
+        waiting.unsent.insert(call);
+        (call, told)
+    };
+    let (sent, mut lost) = wait("41.1");
+    let (unsent, mut kept) = wait("41.2");
+    waiting.unsent.remove(&sent);
+    waiting.lose();
+    assert!(
+        lost.try_recv()
+            .is_err_and(|error| error == TryRecvError::Closed)
+    );
+    assert!(
+        kept.try_recv()
+            .is_err_and(|error| error == TryRecvError::Empty)
+    );
+    waiting
+        .take(unsent)
+        .unwrap()
+        .send(Outcome::ok("x"))
+        .unwrap();
+    assert_eq!(kept.try_recv().unwrap().content, "x");
+    waiting.lose();
+    assert!(waiting.calls.is_empty() && waiting.unsent.is_empty());
 }
 
 /// Nothing need be asked of a shell that stays where it began: it becomes what it runs last.
