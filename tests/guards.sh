@@ -237,8 +237,12 @@ guard 'what was allowed is what is done' src/hands/asked.rs \
     'let Some(order) = exactly(order, wish) else {' 'let Some(order) = Some(order) else {' \
     --test it confined::asked
 guard 'what decides lies where tools do not write' src/cli/asked.rs \
+    '!is_argument || !path.is_dir()' 'false' --test it cli::sandbox
+guard 'what decides is given no place where tools write' src/cli/asked.rs \
     'if let Some(written) = written {' 'if let Some(written) = written.filter(|_| false) {' \
     --test it cli::sandbox
+guard 'what decides has no name where tools write' src/cli/asked.rs \
+    'if has_names_elsewhere(&path) {' 'if false {' --test it cli::sandbox
 guard 'a port of a host is asked for' src/hands/asked.rs \
     'if let Some(known) = ports.get(&wish) {' 'if let Some(known) = ports.values().next() {' \
     --test it confined::asked
