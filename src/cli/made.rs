@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use futures::future;
 use undertext::agent::Agent;
-use undertext::config;
+use undertext::config::{self, ToolFile};
 use undertext::id::RunId;
+use undertext::instructions::Instructions;
 use undertext::model::{ApiKey, Client, Endpoint};
 use undertext::profile;
 use undertext::setup::{Setup, Wire};
@@ -43,8 +44,13 @@ pub(super) async fn agent(
     let hands = async {
         let sandbox = &start.settings.policy.sandbox;
         let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
-        let told = told::told(&start.settings, &wanted, &hands, process).await?;
-        Ok::<_, Failure>((hands, sandboxed, told))
+        match told::told(&start.settings, &wanted, &hands, process).await {
+            Ok(told) => Ok((hands, sandboxed, told)),
+            Err(failure) => {
+                hands.close().await;
+                Err(failure)
+            }
+        }
     };
     let beside = async {
         // First the process has what it is to do: then nothing it waits for is done here.
@@ -53,10 +59,47 @@ pub(super) async fn agent(
         let (setup, prices) = setup(start, before, run)?;
         Ok::<_, Failure>((client, setup, prices, Toolbox::builtin()))
     };
-    // Both to their end: hands that are let go of while they begin would leave marks in the workspace.
+    // Both to their end: hands that are let go of while they begin would leave marks in the workspace. What
+    // holds tools is told first, since whoever mends the other would not know of it.
     let (hands, beside) = future::join(hands, beside).await;
-    let (client, mut setup, prices, builtin) = beside?;
     let (hands, sandboxed, told) = hands?;
+    let put = beside.and_then(|(client, setup, prices, builtin)| {
+        let mut remarks = vec![sandboxed];
+        remarks.extend(process.told_of_hidden(&workspace.to_string_lossy(), key_variable(start)));
+        let (setup, toolbox) = offered(
+            args,
+            start,
+            before,
+            (setup, builtin, files),
+            told,
+            &mut remarks,
+        )?;
+        remarks.extend(models::moved(start, before));
+        remarks.extend(prices);
+        Ok((Agent::new(setup, Arc::new(client), toolbox), remarks))
+    });
+    let (agent, mut remarks) = match put {
+        Ok(put) => put,
+        Err(failure) => {
+            hands.close().await;
+            return Err(failure);
+        }
+    };
+    if workspace.join("config.yaml").exists() {
+        remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
+    }
+    Ok((agent.with_hands(hands), remarks))
+}
+
+/// What is recorded of the settings with what was found, and the tools that are offered.
+fn offered(
+    args: &RunArgs,
+    start: &Start,
+    before: Option<&Setup>,
+    (mut setup, builtin, files): (Setup, Toolbox, Vec<ToolFile>),
+    told: Instructions,
+    remarks: &mut Vec<String>,
+) -> Result<(Setup, Toolbox), Failure> {
     setup.wire.instructions = told.text;
     // A run that is taken up keeps the form of its answer unless another one is named.
     if setup.policy.output.is_none() {
@@ -64,12 +107,8 @@ pub(super) async fn agent(
         setup.policy.output = kept.cloned();
     }
     let tools = Tools::of(&start.settings, (builtin, files), told.skills);
-    let mut remarks = vec![sandboxed];
-    remarks.extend(process.told_of_hidden(&workspace.to_string_lossy(), key_variable(start)));
     remarks.extend(tools.remarks(&start.settings));
     remarks.extend(told.remarks);
-    remarks.extend(models::moved(start, before));
-    remarks.extend(prices);
     let mut toolbox = tools.offered(&start.settings, &args.choice)?;
     // What a person pruned stays out until they name the tools to offer.
     if let Some(before) = before.filter(|_| args.choice.tools.is_empty()) {
@@ -79,11 +118,7 @@ pub(super) async fn agent(
         toolbox = toolbox.without(there).map_err(toolbox::unknown)?;
         setup.policy.pruned.clone_from(pruned);
     }
-    if workspace.join("config.yaml").exists() {
-        remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
-    }
-    let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
-    Ok((agent, remarks))
+    Ok((setup, toolbox))
 }
 
 /// The variable that holds the key of the model's server.

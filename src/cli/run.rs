@@ -71,10 +71,51 @@ async fn go(
         term.masks().prepare(&start.remarks.join("\n"));
         made::client(&start)
     };
+    // Before its hands are made: they may leave marks in the workspace.
+    let mut unlocked = Vec::new();
+    let mut lock = lock(args, &workspace, process, &mut unlocked)?;
     let by = (ahead, beside, process);
     let (agent, mut remarks) = made::agent(args, &start, (&workspace, run), before, by).await?;
-    let root = told::wanted(&start.settings, false, &workspace, process).root;
-    let mut lock = lock(args, &workspace, process, &mut remarks)?;
+    remarks.extend(unlocked);
+    let by = (&agent, lock.as_mut());
+    let site = (workspace.as_path(), run, taken_up);
+    let done = with(by, args, &start, site, (outputs, remarks), (process, term));
+    let done = Box::pin(done).await;
+    // Whatever came of it.
+    agent.close().await;
+    drop(lock);
+    let Done {
+        ended,
+        recorder,
+        again,
+        written,
+        mut report,
+    } = done?;
+    let exit = tell(ended, &recorder, &again, &start, &mut report)?;
+    written.map(|()| exit)
+}
+
+/// What came of the work.
+struct Done<'a> {
+    ended: (Ended, Option<Exit>),
+    recorder: Recorder,
+    /// How to go on.
+    again: String,
+    /// Whether what was to be written is.
+    written: Result<(), Failure>,
+    report: Report<'a>,
+}
+
+/// Lets an agent work on a run, new or taken up, and writes what came of it.
+async fn with<'a>(
+    (agent, lock): (&Agent, Option<&mut WorkspaceLock>),
+    args: &RunArgs,
+    start: &Start,
+    (workspace, run, taken_up): (&Path, RunId, Option<Recorder>),
+    (outputs, mut remarks): (Outputs, Vec<String>),
+    (process, term): (&Process, &'a mut Term),
+) -> Result<Done<'a>, Failure> {
+    let root = told::wanted(&start.settings, false, workspace, process).root;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
@@ -97,13 +138,10 @@ async fn go(
             let first = told_from(recorder.view());
             (recorder, first)
         }
-        None => (
-            create(&start, first(args, run, &workspace))?,
-            EntryId::FIRST,
-        ),
+        None => (create(start, first(args, run, workspace))?, EntryId::FIRST),
     };
     recorder.keep_out(start.known.clone());
-    if let Some(lock) = &mut lock {
+    if let Some(lock) = lock {
         lock.name(recorder.run());
     }
     let outputs = outputs.behind(recorder.view());
@@ -129,9 +167,9 @@ async fn go(
         text,
         attachments: start.attachments.clone(),
     });
-    let again = again(args, &start, &recorder);
-    let order = compaction(&start, &recorder, &mut report)?;
-    let ended = work(&agent, &mut recorder, (order, task), &again, &mut report).await?;
+    let again = again(args, start, &recorder);
+    let order = compaction(start, &recorder, &mut report)?;
+    let ended = work(agent, &mut recorder, (order, task), &again, &mut report).await?;
     let written = match (&ended, agent.hands()) {
         // Whoever asked twice waits for nothing.
         ((Ended::AtOnce, _), _) | (_, None) => outputs.last_message(recorder.view(), &mut report),
@@ -139,10 +177,13 @@ async fn go(
             outputs.write(hands, recorder.view(), &mut report).await
         }
     };
-    agent.close().await;
-    drop(lock);
-    let exit = tell(ended, &recorder, &again, &start, &mut report)?;
-    written.map(|()| exit)
+    Ok(Done {
+        ended,
+        recorder,
+        again,
+        written,
+        report,
+    })
 }
 
 /// The failure to say that a run begins. What nobody reads is not done either, and is not done well.

@@ -24,6 +24,12 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     assert_eq!((ran.code, ran.out.as_str()), (5, ""));
     insta::assert_snapshot!(place.plain(&ran.err), @"undertext: the sandbox cannot be enforced: no directory can be made below /nowhere: No such file or directory (os error 2); name a directory that you may write with TMPDIR");
     assert!(place.transcripts().is_empty());
+    // Whatever else is wrong is told once this is mended.
+    let line = [&line[..5], &["--max-cost", "1", "task"]].concat();
+    let mut command = place.command(&line);
+    command.env_remove("UNDERTEXT_SANDBOX__MODE");
+    let other = ended(command.env("TMPDIR", "/nowhere").spawn().unwrap());
+    assert_eq!((other.code, other.err), (5, ran.err));
     let ran = place.run(&["run", "--sandbox", "strict", "task"]);
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.err, @r"
