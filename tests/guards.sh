@@ -250,6 +250,12 @@ guard 'a pair of sockets sends to no name' src/sandbox/seccomp.rs \
     'if !apart {' 'if false {' --test it confined::escapes
 guard 'no file gives others the rights of its owner' src/sandbox/seccomp.rs \
     'rules.extend(modes::rules(bounds)?);' '' --test it confined::modes
+guard 'no link of the workspace leads what a run is told' src/cli/told.rs \
+    'planted::check(&path, &what, hands.root(), process)?;' '' --test it hostile
+guard 'no link of the workspace leads the form of an answer' src/cli/answer_form.rs \
+    'planted::check(path, &what, workspace, process)?;' '' --test it hostile
+guard 'a run that is taken up has the workspace in which it began' src/cli/planted.rs \
+    '(None, Some(run)) => {' '(None, Some(run)) if run.is_empty() => {' --test it hostile
 guard 'no link of the workspace leads what is written' src/cli/run.rs \
     'planted::check_written(args, &start, process)?;' '' --test it hostile
 
