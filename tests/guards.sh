@@ -247,8 +247,12 @@ guard 'what was allowed is what is done' src/hands/asked.rs \
     'let Some(order) = exactly(order, wish) else {' 'let Some(order) = Some(order) else {' \
     --test it confined::asked
 guard 'what decides lies where tools do not write' src/cli/asked.rs \
+    '!is_argument || !path.is_dir()' 'false' --test it cli::sandbox
+guard 'what decides is given no place where tools write' src/cli/asked.rs \
     'if let Some(written) = written {' 'if let Some(written) = written.filter(|_| false) {' \
     --test it cli::sandbox
+guard 'what decides has no name where tools write' src/cli/asked.rs \
+    'if has_names_elsewhere(&path) {' 'if false {' --test it cli::sandbox
 guard 'a port of a host is asked for' src/hands/asked.rs \
     'if let Some(known) = ports.get(&wish) {' 'if let Some(known) = ports.values().next() {' \
     --test it confined::asked
@@ -256,6 +260,12 @@ guard 'a pair of sockets sends to no name' src/sandbox/seccomp.rs \
     'if !apart {' 'if false {' --test it confined::escapes
 guard 'no file gives others the rights of its owner' src/sandbox/seccomp.rs \
     'rules.extend(modes::rules(bounds)?);' '' --test it confined::modes
+guard 'no link of the workspace leads what a run is told' src/cli/told.rs \
+    'planted::check(&path, &what, hands.root(), process)?;' '' --test it hostile
+guard 'no link of the workspace leads the form of an answer' src/cli/answer_form.rs \
+    'planted::check(path, &what, workspace, process)?;' '' --test it hostile
+guard 'a run that is taken up has the workspace in which it began' src/cli/planted.rs \
+    '(None, Some(run)) => {' '(None, Some(run)) if run.is_empty() => {' --test it hostile
 guard 'no link of the workspace leads what is written' src/cli/run.rs \
     'planted::check_written(args, &start, process)?;' '' --test it hostile
 

@@ -7,14 +7,23 @@ use std::path::Path;
 use undertext::answer;
 use undertext::setup::OutputSchema;
 
-use crate::cli::Process;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::{Process, planted};
 
 /// How much of a file is read at most, in bytes: more is no schema.
 const FILE_MAX: u64 = 1 << 20;
 
-/// The schema in the file that was named there; what is wrong with it names that, file and place.
-pub(crate) fn named(there: &str, path: &Path, process: &Process) -> Result<OutputSchema, Failure> {
+/// The schema in the file that was named there, by a run in this workspace; what is wrong with it names
+/// that, file and place.
+pub(crate) fn named(
+    there: &str,
+    path: &Path,
+    (workspace, process): (Option<&Path>, &Process),
+) -> Result<OutputSchema, Failure> {
+    if let Some(workspace) = workspace {
+        let what = format!("{there} {}", path.display());
+        planted::check(path, &what, workspace, process)?;
+    }
     let unusable = |error: anyhow::Error| {
         let shown = path.display();
         let error = error.context(format!("{there} {shown} cannot be used"));

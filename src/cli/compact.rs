@@ -29,7 +29,8 @@ use crate::cli::site::Beside;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
 use crate::cli::{
-    Process, RunArgs, SettingArgs, brief, edits, find, notice, offline, process, run, site, stop,
+    Process, RunArgs, SettingArgs, brief, edits, find, made, notice, offline, process, run, site,
+    stop,
 };
 
 /// `compact`
@@ -263,7 +264,7 @@ fn ask(
         if let Some(server) = start.remarks.first() {
             term.say(&[(Look::Faint, server)])?;
         }
-        let client = Arc::new(run::client(&start)?);
+        let client = Arc::new(made::client(&start)?);
         let mut agent = Agent::new(setup, client, Toolbox::new());
         // Hooks act where the run does.
         if let Some(site) = site(recorder.view(), &start, process)? {

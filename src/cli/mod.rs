@@ -37,6 +37,7 @@ mod notice;
 mod story;
 mod report;
 mod ending;
+mod made;
 pub(crate) mod run;
 mod run_args;
 pub(crate) mod batch;

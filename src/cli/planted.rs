@@ -23,6 +23,34 @@ pub(super) fn workspace(named: Option<&Path>, process: &Process) -> Option<PathB
     named.or_else(|| process.directory.as_ref().ok().cloned())
 }
 
+/// The workspace of a run: the one that is named, or in which the run began that is taken up from these
+/// transcripts, or where the command was typed. `None` if that cannot be known.
+pub(super) fn of_run(args: &RunArgs, transcripts: &Path, process: &Process) -> Option<PathBuf> {
+    match (&args.workspace, &args.resume) {
+        (None, Some(run)) => {
+            let path = find::path(run, transcripts, process).ok()?;
+            Some(PathBuf::from(runs::begun(&path)?.workspace))
+        }
+        (named, _) => workspace(named.as_deref(), process),
+    }
+}
+
+/// Refuses the files of settings that a run is to read if they are not what they are called.
+pub(super) fn check_settings(
+    args: &RunArgs,
+    workspace: Option<&Path>,
+    process: &Process,
+) -> Result<(), Failure> {
+    let Some(workspace) = workspace else {
+        return Ok(());
+    };
+    let mut files = args.settings.config.iter();
+    files.try_for_each(|file| {
+        let what = format!("the settings file {}", file.display());
+        check(file, &what, workspace, process)
+    })
+}
+
 /// Refuses the files that a run is to write if they are not what they are called.
 pub(super) fn check_written(
     args: &RunArgs,
@@ -39,12 +67,7 @@ pub(super) fn check_written(
     if files.peek().is_none() {
         return Ok(());
     }
-    let began = || {
-        let run = args.resume.as_deref()?;
-        let path = find::path(run, &start.transcripts, process).ok()?;
-        Some(PathBuf::from(runs::begun(&path)?.workspace))
-    };
-    let Some(workspace) = start.workspace.clone().or_else(began) else {
+    let Some(workspace) = of_run(args, &start.transcripts, process) else {
         return Ok(());
     };
     files.try_for_each(|file| check(file, &file.display().to_string(), &workspace, process))

@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt as _, Stream, StreamExt as _, future};
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use undertext::agent::{Agent, ByHandError, Progress, Task};
@@ -14,17 +13,12 @@ use undertext::compaction::by_hand::{self, Order};
 use undertext::config;
 use undertext::hands;
 use undertext::id::{EntryId, RunId};
-use undertext::model::{ApiKey, Client, Endpoint};
-use undertext::profile;
 use undertext::record::runs;
 use undertext::record::{Clock, OnDamage, RecordError, Recorder};
-use undertext::setup::{Setup, Wire};
-use undertext::tools::Toolbox;
 use undertext::transcript::{Event, Note, Reason, Run};
 use undertext::view::View;
 
-use crate::cli::asked::Asked;
-use crate::cli::confined::{self, Ahead, Site};
+use crate::cli::confined::{self, Ahead};
 use crate::cli::ending::{AT_ONCE, Ended, again, resume, tell};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
@@ -34,8 +28,7 @@ use crate::cli::report::Report;
 use crate::cli::site::Beside;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
-use crate::cli::toolbox::{self, Tools};
-use crate::cli::{Process, RunArgs, find, models, offline, planted, process, site, stop, told};
+use crate::cli::{Process, RunArgs, find, made, offline, planted, process, site, stop, told};
 
 /// How long tools that still run may take to end when the program does.
 pub(super) const LEAVING: Duration = Duration::from_secs(1);
@@ -77,12 +70,53 @@ async fn go(
     let before = taken_up.as_ref().and_then(|it| it.view().setup());
     let beside = || {
         term.masks().prepare(&start.remarks.join("\n"));
-        client(&start)
+        made::client(&start)
     };
+    // Before its hands are made: they may leave marks in the workspace.
+    let mut unlocked = Vec::new();
+    let mut lock = lock(args, &workspace, process, &mut unlocked)?;
     let by = (ahead, beside, process);
-    let (agent, mut remarks) = agent(args, &start, (&workspace, run), before, by).await?;
-    let root = told::wanted(&start.settings, false, &workspace, process).root;
-    let mut lock = lock(args, &workspace, process, &mut remarks)?;
+    let (agent, mut remarks) = made::agent(args, &start, (&workspace, run), before, by).await?;
+    remarks.extend(unlocked);
+    let by = (&agent, lock.as_mut());
+    let site = (workspace.as_path(), run, taken_up);
+    let done = with(by, args, &start, site, (outputs, remarks), (process, term));
+    let done = Box::pin(done).await;
+    // Whatever came of it.
+    agent.close().await;
+    drop(lock);
+    let Done {
+        ended,
+        recorder,
+        again,
+        written,
+        mut report,
+    } = done?;
+    let exit = tell(ended, &recorder, &again, &start, &mut report)?;
+    written.map(|()| exit)
+}
+
+/// What came of the work.
+struct Done<'a> {
+    ended: (Ended, Option<Exit>),
+    recorder: Recorder,
+    /// How to go on.
+    again: String,
+    /// Whether what was to be written is.
+    written: Result<(), Failure>,
+    report: Report<'a>,
+}
+
+/// Lets an agent work on a run, new or taken up, and writes what came of it.
+async fn with<'a>(
+    (agent, lock): (&Agent, Option<&mut WorkspaceLock>),
+    args: &RunArgs,
+    start: &Start,
+    (workspace, run, taken_up): (&Path, RunId, Option<Recorder>),
+    (outputs, mut remarks): (Outputs, Vec<String>),
+    (process, term): (&Process, &'a mut Term),
+) -> Result<Done<'a>, Failure> {
+    let root = told::wanted(&start.settings, false, workspace, process).root;
     let mut ours = vec![process.here(&start.transcripts)];
     ours.extend(config::state_dir(&process.environment));
     ours.extend(args.logs.path(process));
@@ -105,13 +139,10 @@ async fn go(
             let first = told_from(recorder.view());
             (recorder, first)
         }
-        None => (
-            create(&start, first(args, run, &workspace))?,
-            EntryId::FIRST,
-        ),
+        None => (create(start, first(args, run, workspace))?, EntryId::FIRST),
     };
     recorder.keep_out(start.known.clone());
-    if let Some(lock) = &mut lock {
+    if let Some(lock) = lock {
         lock.name(recorder.run());
     }
     let outputs = outputs.behind(recorder.view());
@@ -137,9 +168,9 @@ async fn go(
         text,
         attachments: start.attachments.clone(),
     });
-    let again = again(args, &start, &recorder);
-    let order = compaction(&start, &recorder, &mut report)?;
-    let ended = work(&agent, &mut recorder, (order, task), &again, &mut report).await?;
+    let again = again(args, start, &recorder);
+    let order = compaction(start, &recorder, &mut report)?;
+    let ended = work(agent, &mut recorder, (order, task), &again, &mut report).await?;
     let written = match (&ended, agent.hands()) {
         // Whoever asked twice waits for nothing.
         ((Ended::AtOnce, _), _) | (_, None) => outputs.last_message(recorder.view(), &mut report),
@@ -147,10 +178,13 @@ async fn go(
             outputs.write(hands, recorder.view(), &mut report).await
         }
     };
-    agent.close().await;
-    drop(lock);
-    let exit = tell(ended, &recorder, &again, &start, &mut report)?;
-    written.map(|()| exit)
+    Ok(Done {
+        ended,
+        recorder,
+        again,
+        written,
+        report,
+    })
 }
 
 /// The failure to say that a run begins. What nobody reads is not done either, and is not done well.
@@ -310,120 +344,6 @@ pub(super) fn create(start: &Start, first: Run) -> Result<Recorder, Failure> {
     let transcripts = &start.settings.transcripts;
     let storage = transcripts.create(&start.transcripts, first.run)?;
     Ok(Recorder::create(Box::new(storage), Clock::System, first)?)
-}
-
-/// The agent, and what a person should know of it. Its client, and whatever else does not need its hands, is
-/// made while these are started: that takes longer than all the rest.
-pub(super) async fn agent(
-    args: &RunArgs,
-    start: &Start,
-    (workspace, run): (&Path, RunId),
-    before: Option<&Setup>,
-    (ahead, client, process): (Ahead, impl FnOnce() -> Result<Client, Failure>, &Process),
-) -> Result<(Agent, Vec<String>), Failure> {
-    let usage = |error: anyhow::Error| Failure::new(Exit::Usage, error);
-    let files = toolbox::own(&process.environment)?;
-    let skills = args.choice.wants_skills(&start.settings);
-    let wanted = told::wanted(&start.settings, skills, workspace, process);
-    let site = Site {
-        workspace: site::of(workspace, start, process).map_err(|error| usage(error.into()))?,
-        tools: files.iter().map(|file| file.tool.clone()).collect(),
-        ours: site::ours(args, start, process),
-        above: wanted.above(workspace),
-        asked: Asked::of(&start.settings, key_variable(start), process)?,
-        ahead,
-    };
-    let hands = async {
-        let sandbox = &start.settings.policy.sandbox;
-        let (hands, sandboxed) = confined::hands(sandbox, site, process).await?;
-        let told = told::told(&start.settings, &wanted, &hands, process).await?;
-        Ok::<_, Failure>((hands, sandboxed, told))
-    };
-    let beside = async {
-        // First the process has what it is to do: then nothing it waits for is done here.
-        tokio::task::yield_now().await;
-        let client = client()?;
-        let (setup, prices) = setup(start, before, run)?;
-        Ok::<_, Failure>((client, setup, prices, Toolbox::builtin()))
-    };
-    // Both to their end: hands that are let go of while they begin would leave marks in the workspace.
-    let (hands, beside) = future::join(hands, beside).await;
-    let (client, mut setup, prices, builtin) = beside?;
-    let (hands, sandboxed, told) = hands?;
-    setup.wire.instructions = told.text;
-    // A run that is taken up keeps the form of its answer unless another one is named.
-    if setup.policy.output.is_none() {
-        let kept = before.and_then(|before| before.policy.output.as_ref());
-        setup.policy.output = kept.cloned();
-    }
-    let tools = Tools::of(&start.settings, (builtin, files), told.skills);
-    let mut remarks = vec![sandboxed];
-    remarks.extend(process.told_of_hidden(&workspace.to_string_lossy(), key_variable(start)));
-    remarks.extend(tools.remarks(&start.settings));
-    remarks.extend(told.remarks);
-    remarks.extend(models::moved(start, before));
-    remarks.extend(prices);
-    let mut toolbox = tools.offered(&start.settings, &args.choice)?;
-    // What a person pruned stays out until they name the tools to offer.
-    if let Some(before) = before.filter(|_| args.choice.tools.is_empty()) {
-        let pruned = &before.policy.pruned;
-        let there = toolbox::names(&toolbox);
-        let there = pruned.iter().filter(|name| there.contains(name));
-        toolbox = toolbox.without(there).map_err(toolbox::unknown)?;
-        setup.policy.pruned.clone_from(pruned);
-    }
-    if workspace.join("config.yaml").exists() {
-        remarks.push("config.yaml in the workspace is not read; name it with --config".to_owned());
-    }
-    let agent = Agent::new(setup, Arc::new(client), toolbox).with_hands(hands);
-    Ok((agent, remarks))
-}
-
-/// The variable that holds the key of the model's server.
-fn key_variable(start: &Start) -> Option<&str> {
-    start.endpoint.key.as_ref().map(|key| key.variable.as_str())
-}
-
-/// Who asks the server.
-pub(super) fn client(start: &Start) -> Result<Client, Failure> {
-    let client = Client::new(endpoint(&start.endpoint), start.settings.timeouts);
-    client.map_err(|error| Failure::new(Exit::Usage, error))
-}
-
-/// The server as the client knows it.
-pub(super) fn endpoint(endpoint: &config::Endpoint) -> Endpoint {
-    let base_url = endpoint.base_url.clone();
-    let key = endpoint.key.as_ref();
-    match key.filter(|_| profile::is_azure(&base_url)) {
-        Some(key) => Endpoint {
-            base_url,
-            api_key: None,
-            headers: vec![("api-key".to_owned(), key.secret().to_owned())],
-        },
-        None => Endpoint {
-            base_url,
-            api_key: key.map(|key| ApiKey::new(key.secret())),
-            headers: Vec::new(),
-        },
-    }
-}
-
-/// The settings that are recorded, without instructions and tools, and what is said of prices.
-fn setup(
-    start: &Start,
-    before: Option<&Setup>,
-    run: RunId,
-) -> Result<(Setup, Option<String>), Failure> {
-    let models = models::models(start, before, run)?;
-    let (prices, told) = models::prices(start, &models)?;
-    let mut policy = start.settings.policy.clone();
-    policy.prices = prices;
-    let wire = Wire {
-        instructions: String::new(),
-        tools: Vec::new(),
-        models,
-    };
-    Ok((Setup { wire, policy }, told))
 }
 
 /// Lets the agent work; the first signal ends it orderly, the second at once.

@@ -12,7 +12,7 @@ use undertext::transcript::Attachment;
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::task::{self, Given};
-use crate::cli::{Process, RunArgs, answer_form, compact, offline};
+use crate::cli::{Process, RunArgs, answer_form, compact, offline, planted};
 
 pub(super) const NO_MODEL: &str = "\
 no model named; there are three ways on:
@@ -55,17 +55,27 @@ impl Start {
         input: &mut dyn Read,
     ) -> Result<Self, Failure> {
         let environment = &process.environment;
+        // Before anything is read that may be waited for. A run that is taken up by its name alone is found
+        // once settings are known.
+        let named = args.settings.transcripts.as_deref();
+        let place = planted::of_run(args, named.unwrap_or(Path::new("")), process);
+        planted::check_settings(args, place.as_deref(), process)?;
         let mut settings = config::load(&args.settings.sources(environment, args.flags()))?;
         settings.policy.check.clone_from(&args.check);
+        let transcripts = settings.transcripts_dir(environment);
+        let place = transcripts.as_deref().ok();
+        let place = place.and_then(|transcripts| planted::of_run(args, transcripts, process));
+        let site = (place.as_deref(), process);
+        planted::check_settings(args, site.0, process)?;
         let schema = args.outputs.output_schema.as_deref();
-        let schema = schema.map(|path| answer_form::named("--output-schema", path, process));
+        let schema = schema.map(|path| answer_form::named("--output-schema", path, site));
         settings.policy.output = schema.transpose()?;
         let taken_up = args.resume.is_some() || args.continue_last;
         let Given {
             task,
             attachments,
             remarks: read,
-        } = task::given(args, process, input)?;
+        } = task::given(args, site, input)?;
         if task.is_none() && !taken_up {
             return Err(Failure::usage(
                 "no task; give it as an argument, or - to read it from standard input",
@@ -83,7 +93,7 @@ impl Start {
         let endpoint = offline::endpoint(args, &settings, environment).map_err(no_key)?;
         let known = process.known().and(&of_server(&endpoint));
         let passed = passed(&args.env, &settings, &endpoint, environment)?;
-        let transcripts = settings.transcripts_dir(environment)?;
+        let transcripts = transcripts?;
         let workspace = match &args.workspace {
             None if args.resume.is_some() => None,
             named => Some(workspace(named.as_deref(), process)?),

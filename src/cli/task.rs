@@ -40,10 +40,10 @@ pub(crate) struct Given {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Reads what the command line names.
+/// Reads what the command line names of a run in this workspace.
 pub(crate) fn given(
     args: &RunArgs,
-    process: &Process,
+    site: (Option<&Path>, &Process),
     input: &mut dyn Read,
 ) -> Result<Given, Failure> {
     let mut given = Given::default();
@@ -56,7 +56,7 @@ pub(crate) fn given(
         }
         (None, Some(path)) => {
             let what = format!("the task file {}", path.display());
-            let bytes = file(path, &what, (args, process))?;
+            let bytes = file(path, &what, site)?;
             Some((what, bytes))
         }
         (None, None) => None,
@@ -84,7 +84,7 @@ pub(crate) fn given(
     let names = names(&files.attach);
     for (path, name) in files.attach.iter().zip(names) {
         let what = format!("attachment {}", path.display());
-        let Some((text, replaced)) = text(file(path, &what, (args, process))?) else {
+        let Some((text, replaced)) = text(file(path, &what, site)?) else {
             return Err(Failure::usage(format!(
                 "{what} is binary; only text can be attached, though tools may work on any file"
             )));
@@ -117,10 +117,10 @@ fn remark(what: &str, replaced: usize) -> Option<String> {
 fn file(
     path: &Path,
     what: &str,
-    (args, process): (&RunArgs, &Process),
+    (workspace, process): (Option<&Path>, &Process),
 ) -> Result<Vec<u8>, Failure> {
-    if let Some(workspace) = planted::workspace(args.workspace.as_deref(), process) {
-        planted::check(path, what, &workspace, process)?;
+    if let Some(workspace) = workspace {
+        planted::check(path, what, workspace, process)?;
     }
     let whole = process.here(path);
     if whole.is_dir() {

@@ -8,7 +8,7 @@ use undertext::instructions::{self, Instructions, Sources, Wanted};
 use undertext::tools::Skill;
 
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Process, start};
+use crate::cli::{Process, planted, start};
 
 /// What of the project around a workspace is read.
 pub(super) fn wanted(
@@ -35,6 +35,8 @@ pub(super) async fn told(
     let said = &settings.instructions;
     let text = said.file.as_deref().map(|file| {
         let path = placed(file, home.as_deref(), process);
+        let what = format!("the instructions {}", file.display());
+        planted::check(&path, &what, hands.root(), process)?;
         instructions::read(&path).map_err(|error| Failure::new(Exit::Usage, error))
     });
     let text = text.transpose()?;

@@ -33,6 +33,10 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// Of how many ports of hosts somebody is asked in one run.
 const PORTS: usize = 32;
 
+/// The exit codes by which a shell, and whatever else starts a program, says that it could not.
+const NOT_RUN: i32 = 126;
+const NOT_FOUND: i32 = 127;
+
 /// The longest reason that is told, in characters.
 const REASON_CHARS: u64 = 300;
 
@@ -104,7 +108,10 @@ pub struct Verdict {
 
 /// Whoever decides.
 #[derive(Clone)]
-pub struct Approval(Arc<dyn Fn(Question) -> BoxFuture<'static, Verdict> + Send + Sync>);
+pub struct Approval(Arc<dyn Fn(Question) -> BoxFuture<'static, Answer> + Send + Sync>);
+
+/// What was decided; `Err` says why nobody has decided anything.
+type Answer = Result<Verdict, String>;
 
 impl fmt::Debug for Approval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,13 +124,13 @@ impl Approval {
     pub fn by(
         decide: impl Fn(Question) -> BoxFuture<'static, Verdict> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(decide))
+        Self(Arc::new(move |question| decide(question).map(Ok).boxed()))
     }
 
     /// This program decides: it gets the question as one JSON object on standard input, and runs with this
     /// environment and the rights of whoever began the run. It allows by exit code 0, unless what it
     /// prints is an object that says `{"allow": false}`; a `reason` in it goes to the model. Whatever
-    /// else it does refuses.
+    /// else it does refuses, and where it cannot be started or gives no answer, nobody is said to have refused.
     pub fn command(
         program: PathBuf,
         arguments: Vec<OsString>,
@@ -131,7 +138,7 @@ impl Approval {
     ) -> Self {
         let (program, arguments) = (Arc::new(program), Arc::new(arguments));
         let environment = Arc::new(environment);
-        Self::by(move |question| {
+        Self(Arc::new(move |question| {
             let job = Job {
                 program: program.to_path_buf(),
                 arguments: arguments.to_vec(),
@@ -141,28 +148,45 @@ impl Approval {
                 session: Session::Own,
             };
             ask(job, question).boxed()
-        })
+        }))
     }
 }
 
 /// Lets a program decide.
-async fn ask(job: Job, question: Question) -> Verdict {
-    let refused = |why: String| Verdict {
-        allow: false,
-        reason: Some(why),
-    };
-    let Ok(mut input) = serde_json::to_vec(&question) else {
-        return refused("the question cannot be put".to_owned());
-    };
+async fn ask(job: Job, question: Question) -> Answer {
+    let mut input = serde_json::to_vec(&question)
+        .map_err(|error| format!("the question cannot be put: {error}"))?;
     input.push(b'\n');
     let never = CancellationToken::new();
     match process::converse(&job, input, &never).await {
-        Ok((Ended::Exit(code), output, _)) => judged(code, output),
-        Ok((Ended::TimedOut, ..)) => refused("nobody has answered".to_owned()),
-        Ok((Ended::Signal(_) | Ended::Cancelled, ..)) => {
-            refused("the asking was cut short".to_owned())
+        Ok((Ended::Exit(code @ (NOT_RUN | NOT_FOUND)), _, errors)) => {
+            Err(unstarted(&of_complaint(code, errors)))
         }
-        Err(error) => refused(format!("sandbox.ask_command cannot be started: {error}")),
+        Ok((Ended::Exit(code), output, _)) => Ok(judged(code, output)),
+        Ok((Ended::TimedOut, ..)) => Err(format!(
+            "sandbox.ask_command has not answered within {} minutes",
+            LIMIT.as_secs() / 60
+        )),
+        Ok((Ended::Signal(_) | Ended::Cancelled, ..)) => {
+            Err("sandbox.ask_command was ended before it answered".to_owned())
+        }
+        Err(error) => Err(unstarted(&error.to_string())),
+    }
+}
+
+fn unstarted(why: &str) -> String {
+    format!("sandbox.ask_command cannot be started: {why}")
+}
+
+/// What a program says first that could not be started or found.
+fn of_complaint(code: i32, errors: Capture) -> String {
+    let text = match errors.printed() {
+        Printed::Whole(text) => text,
+        Printed::Ends { .. } => String::new(),
+    };
+    match text.lines().find(|line| !line.trim().is_empty()) {
+        Some(line) => line.trim().to_owned(),
+        None => format!("exit code {code}"),
     }
 }
 
@@ -222,15 +246,16 @@ impl Asking {
             return false;
         }
         let policy = "the network is off but for named hosts";
-        let verdict = self.put(wish.clone(), None, policy).await;
-        let line = told(&verdict, &wish.to_string(), "for this run");
-        ports.insert(wish, verdict.allow);
+        let answer = self.put(wish.clone(), None, policy).await;
+        let line = told(&answer, &wish.to_string(), "for this run");
+        let is_allowed = answer.is_ok_and(|verdict| verdict.allow);
+        ports.insert(wish, is_allowed);
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.push(line);
-        verdict.allow
+        is_allowed
     }
 
-    async fn put(&self, wish: Wish, order: Option<&Order>, policy: &str) -> Verdict {
+    async fn put(&self, wish: Wish, order: Option<&Order>, policy: &str) -> Answer {
         tracing::debug!(%wish, "asked");
         let question = Question {
             wish,
@@ -240,7 +265,11 @@ impl Asking {
             workspace: self.workspace.root().to_owned(),
             policy: policy.to_owned(),
         };
-        (self.approval.0)(question).await
+        let answer = (self.approval.0)(question).await;
+        if let Err(why) = &answer {
+            tracing::warn!("the user could not be asked: {why}");
+        }
+        answer
     }
 
     /// The outcome of a call, in which stands what was asked for it. What was denied and then allowed has
@@ -250,9 +279,9 @@ impl Asking {
             && let Some((wish, directory)) = self.wish(&order)
         {
             let policy = outcome.content.lines().next().unwrap_or_default();
-            let verdict = self.put(wish.clone(), Some(&order), policy).await;
-            let line = told(&verdict, &wish.to_string(), "for this call");
-            if verdict.allow {
+            let answer = self.put(wish.clone(), Some(&order), policy).await;
+            let line = told(&answer, &wish.to_string(), "for this call");
+            if answer.is_ok_and(|verdict| verdict.allow) {
                 outcome = self.done(order, &wish, directory).await;
             }
             outcome.add_line(&line);
@@ -347,8 +376,18 @@ fn real(path: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// What was answered, as a line of a result.
-fn told(verdict: &Verdict, wish: &str, how_long: &str) -> String {
-    let reason = verdict.reason.as_deref().unwrap_or_default();
+fn told(answer: &Answer, wish: &str, how_long: &str) -> String {
+    let (what, reason) = match answer {
+        Ok(Verdict { allow, reason }) => {
+            let what = if *allow {
+                format!("was asked and allowed {how_long} {wish}")
+            } else {
+                format!("was asked and refused {wish}")
+            };
+            (what, reason.as_deref().unwrap_or_default())
+        }
+        Err(why) => (format!("could not be asked for leave {wish}"), why.as_str()),
+    };
     let reason = scope::one_line(clip::first(
         reason.trim(),
         usize::try_from(REASON_CHARS).unwrap_or(300),
@@ -358,11 +397,7 @@ fn told(verdict: &Verdict, wish: &str, how_long: &str) -> String {
     } else {
         format!(": {reason}")
     };
-    if verdict.allow {
-        format!("[sandbox: the user was asked and allowed {how_long} {wish}{reason}]")
-    } else {
-        format!("[sandbox: the user was asked and refused {wish}{reason}]")
-    }
+    format!("[sandbox: the user {what}{reason}]")
 }
 
 fn shown(path: &Path) -> String {
@@ -398,6 +433,46 @@ mod tests {
         ] {
             assert_eq!(verdict(code, text), expected, "{code} {text}");
         }
+    }
+
+    /// Nobody has refused what nobody was asked.
+    #[tokio::test]
+    async fn what_cannot_be_asked_is_not_told_as_refused() {
+        let told = async |program: &str, command: &str| {
+            let arguments = ["-c".into(), command.into()];
+            let approval = Approval::command(program.into(), arguments.into(), Vec::new());
+            let question = Question {
+                wish: Wish::Write { path: "/x".into() },
+                call: None,
+                tool: None,
+                arguments: None,
+                workspace: "/w".into(),
+                policy: String::new(),
+            };
+            told(&approval.0(question).await, "to write /x", "for this call")
+        };
+        let unasked =
+            "[sandbox: the user could not be asked for leave to write /x: sandbox.ask_command";
+        for (command, expected) in [
+            ("kill -9 $$", "was ended before it answered"),
+            ("echo gone >&2; exit 127", "cannot be started: gone"),
+            ("exit 126", "cannot be started: exit code 126"),
+        ] {
+            let said = told("/bin/sh", command).await;
+            assert_eq!(said, format!("{unasked} {expected}]"));
+        }
+        // Who starts it says why in words of its own.
+        let said = told("/nowhere/decide", "").await;
+        assert!(
+            said.starts_with(&format!("{unasked} cannot be started: ")),
+            "{said}"
+        );
+        assert!(said.contains("/nowhere/decide"), "{said}");
+        let said = told("/bin/sh", "exit 1").await;
+        assert_eq!(
+            said,
+            "[sandbox: the user was asked and refused to write /x]"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(target_os = "linux")]
 use crate::sandbox::Mechanism;
 #[cfg(target_os = "linux")]
-use crate::sandbox::paths::{self, follow};
+use crate::sandbox::paths::follow;
 use crate::sandbox::{os_path, os_paths};
 use crate::setup::{Allowance, Network, Sandbox};
 
@@ -279,26 +279,6 @@ impl Bounds {
     /// Whether tools may write here.
     pub fn writes(&self, path: &Path) -> bool {
         self.write.iter().any(|root| path.starts_with(root))
-    }
-
-    /// Where tools, now or in an earlier run, may put something else in the place of what a path leads to.
-    #[cfg(target_os = "linux")]
-    pub fn replaceable(&self, path: &Path) -> Option<PathBuf> {
-        paths::replaceable(path, &self.distrusted()).map(Path::to_owned)
-    }
-
-    /// What tools write that a text names anywhere: in an option, in a list, in a command.
-    #[cfg(target_os = "linux")]
-    pub fn written_in(&self, text: &str) -> Option<PathBuf> {
-        let names = |root: &PathBuf| {
-            let root = root.to_string_lossy();
-            // What only begins like it is another one.
-            let goes_on =
-                |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
-            let mut places = text.match_indices(&*root);
-            places.any(|(at, _)| !goes_on(&text[at + root.len()..]))
-        };
-        self.distrusted().into_iter().find(names)
     }
 
     /// What the user named to be written and lies outside the workspace.

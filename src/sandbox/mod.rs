@@ -13,6 +13,8 @@
 //! closes.
 
 #[cfg(target_os = "linux")]
+mod altered;
+#[cfg(target_os = "linux")]
 mod beyond;
 mod bounds;
 mod classes;
@@ -56,6 +58,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+pub use self::altered::has_names_elsewhere;
 pub use self::bounds::{Bounds, Home, KNOWN_DIRECTORIES, Way};
 pub use self::classes::{Class, Held, stopped};
 #[cfg(target_os = "linux")]

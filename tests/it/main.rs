@@ -82,6 +82,8 @@ mod survived;
 #[cfg(test)]
 mod looped;
 #[cfg(test)]
+mod many;
+#[cfg(test)]
 mod stopped;
 #[cfg(test)]
 mod checked;

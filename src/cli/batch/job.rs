@@ -19,7 +19,7 @@ use crate::cli::model_args::ModelArgs;
 use crate::cli::start::{self, Start};
 use crate::cli::task::TaskArgs;
 use crate::cli::toolbox::ToolArgs;
-use crate::cli::{Process, RunArgs, SettingArgs, answer_form};
+use crate::cli::{Process, RunArgs, SettingArgs, answer_form, planted};
 
 /// A line that a run can begin to work on, or to go on with.
 #[derive(Debug)]
@@ -68,17 +68,21 @@ impl Jobs<'_> {
             return Err(Failure::usage(NO_MODEL));
         }
         let id = task.id.clone();
-        let schema = match &task.schema {
-            None => None,
-            Some(Value::String(path)) => Some(answer_form::named(
-                "`schema`",
-                &self.directory.join(path),
-                self.process,
-            )?),
-            Some(schema) => Some(in_line(schema, id.as_deref())?),
-        };
+        let schema = task.schema.clone();
         let mut args = self.as_run(task);
         args.resume = begun.map(|begun| begun.path.to_string_lossy().into_owned());
+        let schema = match schema {
+            None => None,
+            Some(Value::String(path)) => {
+                let transcripts = begun.and_then(|begun| begun.path.parent());
+                let transcripts = transcripts.unwrap_or(Path::new(""));
+                let place = planted::of_run(&args, transcripts, self.process);
+                let path = self.directory.join(path);
+                let site = (place.as_deref(), self.process);
+                Some(answer_form::named("`schema`", &path, site)?)
+            }
+            Some(schema) => Some(in_line(&schema, id.as_deref())?),
+        };
         let mut start = Start::new(&args, self.process, &mut io::empty())
             .map_err(|failure| self.of_line(failure, &args.settings.set))?;
         if schema.is_some() {

@@ -19,7 +19,7 @@ use crate::cli::batch::outcome::Outcome;
 use crate::cli::batch::spent::{Meter, Spent};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::start::Start;
-use crate::cli::{Process, confined, offline, run};
+use crate::cli::{Process, confined, made, offline, run};
 
 /// What all runs of a batch share.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Common {
     fn client(&self, start: &Start) -> Result<Client, Failure> {
         // The offline model is served for each run by itself.
         if start.offline {
-            return run::client(start);
+            return made::client(start);
         }
         let Settings { timeouts, .. } = &start.settings;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl Common {
         if let Some((.., client)) = known {
             return Ok(client.clone());
         }
-        let client = run::client(start)?;
+        let client = made::client(start)?;
         clients.push((start.endpoint.clone(), *timeouts, client.clone()));
         Ok(client)
     }
@@ -117,7 +117,7 @@ async fn go(common: &Common, job: Job, cancel: &CancellationToken) -> Result<Out
         None => Clock::System.new_run(),
     };
     let by = (confined::later(process), || common.client(&start), process);
-    let (agent, more) = run::agent(&args, &start, (&workspace, new), before, by).await?;
+    let (agent, more) = made::agent(&args, &start, (&workspace, new), before, by).await?;
     remarks.extend(more);
     if common.spent.counts_money() && agent.setup().policy.prices.is_none() {
         agent.close().await;

@@ -10,7 +10,7 @@ use undertext::transcript::FaultClass;
 
 use crate::cli::doctor::check::Findings;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::run;
+use crate::cli::made;
 
 /// The longest waits here: for a connection, and for anything else.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
@@ -26,7 +26,7 @@ pub(super) fn client(
     timeouts.connect = timeouts.connect.min(connect);
     timeouts.bytes = timeouts.bytes.min(answer);
     timeouts.progress = timeouts.progress.min(answer);
-    match Client::new(run::endpoint(endpoint), timeouts) {
+    match Client::new(made::endpoint(endpoint), timeouts) {
         Ok(client) => Ok(Some(client)),
         Err(error) => {
             let failure = Failure::new(Exit::Usage, error);

@@ -208,8 +208,30 @@ fn a_batch_that_was_killed_goes_on_where_it_stopped() {
 
 #[test]
 fn a_batch_that_is_stopped_leaves_runs_that_can_be_gone_on_with() {
+    let reached = "a limit of all runs together is reached; ending them";
+    let asked = "ending all runs; once more ends them at once";
+    // Each answer takes a tenth of a cent, and three hundredths for what is said.
+    let costs = [
+        "--max-cost",
+        "0.0015",
+        "--set",
+        "model.prices.input=1",
+        "--set",
+        "model.prices.output=3",
+    ];
     // By a person; by a limit of all runs together.
-    for limit in [&[][..], &["--max-tokens", "1500"], &["--max-time", "1ms"]] {
+    for (limit, sent, code, why) in [
+        (&[][..], Some(Signal::INT), 130, asked),
+        (&[], Some(Signal::TERM), 143, asked),
+        (&["--max-tokens", "1500"], None, 3, reached),
+        (&costs, None, 3, reached),
+        (
+            &["--max-time", "1ms"],
+            None,
+            3,
+            "the time of all runs together is up; ending them",
+        ),
+    ] {
         let place = Place::new();
         let talks = Arc::new(AtomicBool::new(false));
         let hears = Arc::clone(&talks);
@@ -224,16 +246,15 @@ fn a_batch_that_is_stopped_leaves_runs_that_can_be_gone_on_with() {
         tasks(&place, &["a", "b", "c"].map(task));
         let more = [&["--jobs", "2"], limit].concat();
         let child = place.command(&line(&provider, &more)).spawn().unwrap();
-        let mut code = 3;
-        if limit.is_empty() {
+        if let Some(sent) = sent {
             // Both wait for the answer to their second request.
             (0..4).for_each(|_| drop(provider.body()));
-            signal(&child, Signal::INT);
-            code = 130;
+            signal(&child, sent);
         }
         let ran = ended(child);
         let told = told(&ran.out);
         assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.err.lines().any(|line| line == why), "{ran:?}");
         assert!(told.iter().all(|(_, why)| why == "interrupted"), "{ran:?}");
         assert!(told.len() <= 2, "{ran:?}");
         assert!(
@@ -250,6 +271,47 @@ fn a_batch_that_is_stopped_leaves_runs_that_can_be_gone_on_with() {
         assert!(begun.iter().all(|run| after.contains(run)), "{ran:?}");
         assert_eq!(after.len(), 3, "{begun:?} {after:?}");
     }
+}
+
+/// The second signal waits for nothing, and what was under way is gone on with like what was killed.
+#[test]
+fn a_batch_that_is_ended_at_once_is_gone_on_with() {
+    let place = Place::new();
+    let talks = Arc::new(AtomicBool::new(false));
+    let hears = Arc::clone(&talks);
+    let provider = Provider::answering(move |_| {
+        if hears.load(Ordering::Relaxed) {
+            says("Done.")
+        } else {
+            Answer::Silence
+        }
+    });
+    tasks(&place, &["a", "b", "c"].map(task));
+    let mut child = place
+        .command(&line(&provider, &["--jobs", "2"]))
+        .spawn()
+        .unwrap();
+    (0..2).for_each(|_| drop(provider.body()));
+    // Signals that come together are one.
+    while child.try_wait().unwrap().is_none() {
+        signal(&child, Signal::INT);
+        std::thread::yield_now();
+    }
+    let ran = ended(child);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(
+        told(&ran.out).iter().all(|(_, why)| why == "interrupted"),
+        "{ran:?}"
+    );
+    let begun = place.transcripts();
+    assert_eq!(begun.len(), 2);
+
+    talks.store(true, Ordering::Relaxed);
+    let again = place.run(&line(&provider, &["--jobs", "1"]));
+    check(&again, 0, &[1, 2, 3].map(|line| (line, "finished")));
+    let after = place.transcripts();
+    assert!(begun.iter().all(|run| after.contains(run)), "{after:?}");
+    assert_eq!(after.len(), 3);
 }
 
 #[test]

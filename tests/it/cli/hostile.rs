@@ -144,6 +144,21 @@ fn a_link_is_not_handed_in_for_what_it_is_named() {
             "undertext: the task file notes.txt is a link out of the workspace, to /home/.ssh/id; name \
              that file if you mean it",
         ),
+        (
+            &["task", "--instructions", "notes.txt"],
+            "undertext: the instructions notes.txt is a link out of the workspace, to /home/.ssh/id; name \
+             that file if you mean it",
+        ),
+        (
+            &["task", "--output-schema", "notes.txt"],
+            "undertext: --output-schema notes.txt is a link out of the workspace, to /home/.ssh/id; name \
+             that file if you mean it",
+        ),
+        (
+            &["task", "--config", "notes.txt"],
+            "undertext: the settings file notes.txt is a link out of the workspace, to /home/.ssh/id; name \
+             that file if you mean it",
+        ),
     ] {
         let ran = place.run(&[&line[..], more].concat());
         assert_eq!(ran.code, 2, "{ran:?}");
@@ -153,6 +168,54 @@ fn a_link_is_not_handed_in_for_what_it_is_named() {
     let provider = Provider::new([says("Done.")]);
     let ran = place.ask(&provider, &["task", "--attach", "../.ssh/id"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// A run that is taken up from elsewhere has the workspace in which it began, and each line of a batch its own.
+#[test]
+fn a_link_is_judged_by_the_workspace_of_its_run() {
+    let place = hostile();
+    let ran = place.run(&["run", "-q", "-m", "offline", "task"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let recorded = place.transcripts().pop().unwrap();
+    let mut said = String::new();
+    let mut tried = |line: &[&str]| {
+        let child = place.command(line).current_dir(place.path("home")).spawn();
+        let ran = ended(child.unwrap());
+        write!(said, "{} {}", ran.code, place.plain(&ran.err)).unwrap();
+    };
+    let again = ["run", "-q", "--resume", recorded.to_str().unwrap()];
+    for more in [
+        &["--task-file", "w/notes.txt"][..],
+        &["more", "--attach", "w/notes.txt"],
+        &["more", "--instructions", "w/notes.txt"],
+        &["more", "--output-schema", "w/notes.txt"],
+        &["more", "--config", "w/notes.txt"],
+    ] {
+        tried(&[&again[..], more].concat());
+    }
+    for line in [
+        r#"{"task":"x","workspace":"w","attach":["w/notes.txt"]}"#,
+        r#"{"task_file":"w/notes.txt","workspace":"w"}"#,
+        r#"{"task":"x","workspace":"w","schema":"w/notes.txt"}"#,
+    ] {
+        fs::write(place.path("home/tasks.jsonl"), line).unwrap();
+        let child = place
+            .command(&["batch", "-q", "-m", "offline", "tasks.jsonl"])
+            .current_dir(place.path("home"))
+            .spawn();
+        let ran = ended(child.unwrap());
+        writeln!(said, "{} {}", ran.code, place.plain(&ran.out).trim()).unwrap();
+    }
+    insta::assert_snapshot!(said, @r#"
+    2 undertext: the task file w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it
+    2 undertext: attachment w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it
+    2 undertext: the instructions w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it
+    2 undertext: --output-schema w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it
+    2 undertext: the settings file w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it
+    1 {"line":1,"exit":2,"error":"attachment /home/w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it"}
+    1 {"line":1,"exit":2,"error":"the task file /home/w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it"}
+    1 {"line":1,"exit":2,"error":"`schema` /home/w/notes.txt is a link out of the workspace, to /home/.ssh/id; name that file if you mean it"}
+    "#);
 }
 
 /// What is written for a person lies where they said, unless a link in the workspace leads elsewhere.

@@ -25,6 +25,20 @@ fn two_runs_do_not_work_in_one_tree_unless_they_share_it() {
     undertext: workspace /home/w is in use by run RUN (process PID); wait until it ends, or give --share-workspace if both may change the same files
     undertext: workspace /home/w/sub lies in /home/w, where run RUN (process PID) works; wait until it ends, or give --share-workspace if both may change the same files
     ");
+    // Nothing is begun in the workspace before: what is wrong with the sandbox is not known yet.
+    let line = [
+        "run",
+        "-m",
+        "m",
+        "--base-url",
+        &provider.url,
+        "--sandbox",
+        "workspace",
+        "task",
+    ];
+    let mut command = place.command(&line);
+    let ran = ended(command.env("TMPDIR", "/nowhere").spawn().unwrap());
+    assert_eq!(ran.code, 2, "{ran:?}");
     // Nothing was recorded of them.
     assert_eq!(place.transcripts().len(), 1);
     let shared = place.ask(&provider, &["--share-workspace", "task"]);

@@ -24,6 +24,12 @@ fn a_sandbox_that_cannot_be_enforced_is_refused() {
     assert_eq!((ran.code, ran.out.as_str()), (5, ""));
     insta::assert_snapshot!(place.plain(&ran.err), @"undertext: the sandbox cannot be enforced: no directory can be made below /nowhere: No such file or directory (os error 2); name a directory that you may write with TMPDIR");
     assert!(place.transcripts().is_empty());
+    // Whatever else is wrong is told once this is mended.
+    let line = [&line[..5], &["--max-cost", "1", "task"]].concat();
+    let mut command = place.command(&line);
+    command.env_remove("UNDERTEXT_SANDBOX__MODE");
+    let other = ended(command.env("TMPDIR", "/nowhere").spawn().unwrap());
+    assert_eq!((other.code, other.err), (5, ran.err));
     let ran = place.run(&["run", "--sandbox", "strict", "task"]);
     assert_eq!(ran.code, 2);
     insta::assert_snapshot!(ran.err, @r"
@@ -158,6 +164,8 @@ fn whoever_is_asked_lies_where_tools_do_not_write() {
     symlink("../may-it", place.path("home/w/link")).unwrap();
     symlink("w/bin", place.path("home/bin")).unwrap();
     fs::write(place.path("home/w/rules"), "").unwrap();
+    script("home/linked", "/bin/sh");
+    fs::hard_link(place.path("home/linked"), place.path("home/w/linked")).unwrap();
     let home = place.path("home").canonicalize().unwrap();
     let home = home.display();
     let paths = format!("{home}/bin:/usr/bin:/bin");
@@ -170,6 +178,10 @@ fn whoever_is_asked_lies_where_tools_do_not_write() {
         "~/of-theirs".to_owned(),
         format!("sh, {home}/w/rules"),
         format!("sh, {home}/w/later"),
+        "sh, ~/w/later".to_owned(),
+        format!("sh, {home}/may-it, --root, {home}/w"),
+        format!("sh, {home}/may-it, --root={home}/w"),
+        "~/linked".to_owned(),
         "may-not".to_owned(),
         "~/may-not".to_owned(),
     ] {
@@ -195,10 +207,14 @@ fn whoever_is_asked_lies_where_tools_do_not_write() {
     /home/w/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
     ~/w/link: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/link, since they may write in /home/w; keep what decides for you elsewhere
     ~/bin/may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
-    may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
+    may-it: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/bin/may-it, since they may write in /home/w; PATH names that first, so give the full path of one elsewhere
     ~/of-theirs: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/bin/may-it, since they may write in /home/w; keep what decides for you elsewhere
     sh, /home/w/rules: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/rules, since they may write in /home/w; keep what decides for you elsewhere
     sh, /home/w/later: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/later, since they may write in /home/w; keep what decides for you elsewhere
+    sh, ~/w/later: 2 undertext: sandbox.ask_command: tools could put something else in the place of /home/w/later, since they may write in /home/w; keep what decides for you elsewhere
+    sh, /home/may-it, --root, /home/w: 2 undertext: sandbox.ask_command: `/home/w` names /home/w, where tools may write, and a program may load what it finds in a place that it is given; leave it out: each question says which workspace it is about
+    sh, /home/may-it, --root=/home/w: 2 undertext: sandbox.ask_command: `--root=/home/w` names /home/w, where tools may write, and a program may load what it finds in a place that it is given; leave it out: each question says which workspace it is about
+    ~/linked: 2 undertext: sandbox.ask_command: /home/linked is a file of several names (hard links), by another of which tools could write it; name a copy of it
     may-not: 2 undertext: sandbox.ask_command: may-not is in no directory of PATH; give its full path
     ~/may-not: 2 undertext: sandbox.ask_command: /home/may-not is no program that can be run; name one that is there
     ");
