@@ -301,6 +301,32 @@ fn what_is_added_to_a_transcript_leaves_its_index_believed() {
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
 }
 
+/// However often a run is taken up for a little more.
+#[test]
+fn what_is_written_of_indexes_is_no_more_than_what_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let length = |path: &Path| fs::metadata(path).unwrap().len();
+    let index = path.with_extension("index");
+    let (begun, mut written, mut anew) = (length(&path), 0, 0);
+    for _ in 0..40 {
+        let file = FileStorage::open(&path, Durability::None).unwrap();
+        let mut recorder = open(file.indexed_from(Some(1)), OnDamage::Refuse).unwrap();
+        let behind = length(&path) - recorder.indexed();
+        assert!(behind < length(&index), "{behind}");
+        recorder.record(user(&"more ".repeat(400))).unwrap();
+        if recorder.keep_index().unwrap() {
+            written += length(&index);
+            anew += 1;
+        }
+        drop(recorder);
+        assert!(fits(&path));
+    }
+    let recorded = length(&path) - begun;
+    assert!(written <= recorded, "{written} of {recorded}");
+    assert!(anew >= 2, "{anew}");
+}
+
 /// A transcript, the stamp beside it, and what becomes of the transcript then.
 type Left<'a> = (&'a Path, &'a [u8], &'a dyn Fn(&Path));
 
