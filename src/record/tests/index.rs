@@ -495,6 +495,21 @@ fn what_was_changed_while_it_was_open_is_found() {
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
 }
 
+/// What is about to be sent, or done, may come of its not having been there.
+#[test]
+fn once_an_entry_is_lost_nothing_is_said_to_be_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    touch(&path);
+    recorder.sync().unwrap();
+    let aside = |entry: &EntryId| recorder.view().transcript().get(*entry).is_none();
+    let lost: Vec<EntryId> = (1..=602).map(EntryId).filter(aside).collect();
+    assert_eq!(lost, [EntryId(303)]);
+    let refused = recorder.sync().unwrap_err();
+    assert!(matches!(refused, RecordError::Lost { .. }), "{refused}");
+}
+
 #[test]
 fn a_torn_end_behind_an_index_is_closed_as_ever() {
     let dir = tempfile::tempdir().unwrap();
