@@ -148,8 +148,10 @@ guard 'a newer format is refused' src/record/mod.rs \
 guard 'nothing is written after a failure' src/record/journal.rs \
     'self.failed = true;' 'self.failed = false;' --lib record::tests::crashes
 guard 'nothing is written once an entry is lost' src/record/mod.rs \
-    'if let Some(source) = self.view.transcript().lost().cloned() {' \
-    'if let Some(source) = self.view.transcript().lost().cloned().filter(|_| false) {' --test it shelved
+    'let Some(source) = self.view.transcript().lost().cloned() else {' \
+    'let Some(source) = self.view.transcript().lost().cloned().filter(|_| false) else {' --test it shelved
+guard 'nothing is sent once an entry is lost' src/record/mod.rs \
+    'self.journal.sync()?;' 'return self.journal.sync();' --lib record::tests::index
 guard 'a batch has one process' src/cli/batch/going.rs \
     'let _lock = BatchLock::take(&which.file, which.name.as_deref(), process)?;' '' --test it cli::batch
 

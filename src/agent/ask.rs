@@ -55,10 +55,11 @@ impl Agent {
             Some(request) => self.again(recorder, request)?,
             None => self.request(recorder, &ask.purpose, &body)?,
         };
-        recorder.sync()?;
         if ask.again.is_none() {
             self.planned(recorder, &ask.purpose);
         }
+        // After all that reads old entries: nothing is sent once one is lost.
+        recorder.sync()?;
         let kind = match &ask.purpose {
             Purpose::Round => "round",
             Purpose::Summary(_) | Purpose::Combine(_) => "summary",

@@ -109,7 +109,7 @@ fn record(error: &RecordError) -> Option<Advice> {
         RecordError::NoRun { .. } => PRINT,
         RecordError::Newer { .. } => NEWER,
         RecordError::NotEmpty { .. } => ELSEWHERE,
-        RecordError::Lost { .. } => STRANGER,
+        RecordError::Lost { .. } => CHANGED,
         RecordError::Write { source, .. } if source.kind() == io::ErrorKind::Other => STRANGER,
         RecordError::Write { source, .. }
         | RecordError::Sync { source, .. }
@@ -136,6 +136,11 @@ fn record(error: &RecordError) -> Option<Advice> {
 /// What helps where somebody else changed a transcript.
 const STRANGER: &str =
     "something else writes there: end that; `undertext show` says what it left of the run";
+
+/// What helps where the bytes of a transcript changed in their place, as neither its length nor its times
+/// had told.
+const CHANGED: &str = "its disk fails, or something else wrote into it; `undertext replay --verify` says \
+                       where; the `.index` beside it may be deleted";
 
 /// About a damaged transcript. Nothing lies before a first entry that is missing.
 fn damaged(damage: &[Damage]) -> &'static str {
@@ -322,6 +327,7 @@ mod tests {
 
     use super::*;
     use crate::cli::exit::{Exit, Failure};
+    use undertext::transcript::shelf::Lost;
 
     /// What no test of the program can bring about.
     #[test]
@@ -359,6 +365,14 @@ mod tests {
                 source: disk(),
             })
             .context("cannot record the run"),
+            RecordError::Lost {
+                location: location(),
+                source: Lost {
+                    entry: undertext::id::EntryId(17),
+                    source: std::sync::Arc::new(io::Error::other("its bytes have changed")),
+                },
+            }
+            .into(),
             RecordError::Poisoned {
                 location: location(),
             }
@@ -392,6 +406,7 @@ mod tests {
         cannot write to /t/a.jsonl: no storage space; free some space there, then try again
         cannot write to /t/a.jsonl: another file has taken its place; something else writes there: end that; `undertext show` says what it left of the run
         cannot record the run: cannot sync /t/a.jsonl: Input/output error (os error 5); see whether its disk is sound, then try again
+        /t/a.jsonl is not as it was read or written: cannot read entry 17 again: its bytes have changed; its disk fails, or something else wrote into it; `undertext replay --verify` says where; the `.index` beside it may be deleted
         /t/a.jsonl takes no more entries since a write failed; mend what failed before, then try again
         /t/a.jsonl does not begin with a run; `undertext print` shows what is left
         an event that is not understood cannot be recorded; this is a fault of the program: please report it

@@ -89,7 +89,8 @@ pub struct FileStorage {
     path: PathBuf,
     file: Arc<File>,
     length: u64,
-    /// What its last write left it as, or opening found; `None`: somebody else has touched it since.
+    /// What its last write left it as, or opening; `None`: somebody else has touched it since, or nothing
+    /// would tell.
     left: Option<Stamp>,
     durability: Durability,
     indexed_from: Option<u64>,
@@ -125,12 +126,7 @@ impl FileStorage {
         }
         self.path = path;
         // A name is a change as well.
-        self.left = self
-            .file
-            .metadata()
-            .ok()
-            .filter(|_| was_left)
-            .map(|left| Stamp::of(&left));
+        self.left = self.leave(was_left);
         if self.durability == Durability::Data {
             sync_directory(parent(&self.path))?;
         }
@@ -193,6 +189,12 @@ impl FileStorage {
         &self.path
     }
 
+    /// What it is left as, in which a write of somebody else shows, if it was left so before.
+    fn leave(&self, was_left: bool) -> Option<Stamp> {
+        let left = was_left.then(|| Stamp::telling(&self.file).ok().flatten());
+        left.flatten().filter(|left| left.length() == self.length)
+    }
+
     /// Makes durable that what was created is there.
     fn sync_directories(&mut self) -> io::Result<()> {
         for directory in &self.unsynced {
@@ -223,9 +225,10 @@ impl FileStorage {
         Ok(Self {
             blobs: Blobs::beside(&path),
             path,
-            file: Arc::new(file),
             length: found.len(),
-            left: Some(Stamp::of(&found)),
+            // Before anything is read.
+            left: Stamp::telling(&file).ok().flatten(),
+            file: Arc::new(file),
             durability,
             indexed_from: Some(INDEXED),
             unsynced,
@@ -254,9 +257,7 @@ impl Storage for FileStorage {
         let was_left = self.left == Some(Stamp::of(&found));
         write_once(&mut &*self.file, bytes)?;
         self.length += bytes.len() as u64;
-        let left = self.file.metadata().ok().filter(|_| was_left);
-        let left = left.map(|left| Stamp::of(&left));
-        self.left = left.filter(|left| left.length() == self.length);
+        self.left = self.leave(was_left);
         Ok(())
     }
 

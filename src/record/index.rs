@@ -35,7 +35,9 @@ const MAGIC: &[u8; 16] = b"undertext index\n";
 /// index of another form is made anew.
 pub(super) const LAYOUT: u32 = 2;
 
-/// So much of a transcript may be behind what its index covers before it is worth another.
+/// So much of a transcript may be behind what its index covers, and as much as that has bytes itself, before
+/// it is worth another. So all that is ever written of indexes is no more than the transcript, and reading
+/// what is behind takes no longer than reading the index.
 const BEHIND: u64 = 1 << 20;
 
 /// The bytes of a digest.
@@ -192,7 +194,8 @@ pub(super) fn due(
         return None;
     }
     let behind = length.saturating_sub(index.map_or(0, IndexKept::covers));
-    let work = if behind >= BEHIND.min(least) {
+    let own = index.map_or(0, |index| index.bytes);
+    let work = if behind >= BEHIND.min(least).max(own) {
         Work::Anew(Box::new((view.clone(), kept.clone(), seen.clone())))
     } else {
         Work::Stamp(index.filter(|index| !index.fits(&place))?.clone())

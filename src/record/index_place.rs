@@ -8,30 +8,15 @@ use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::fs::{Timespec, Timestamps, UTIME_OMIT, futimens};
 use serde::{Deserialize, Serialize};
 
 use crate::record::MemoryStorage;
 use crate::record::file::{FileError, Stranger, leads_to, open_plain};
 
-/// How many milliseconds are waited for the clock that a file system dates by to go on: more than it
-/// usually stands still. Where it tells no more apart than seconds, there is no stamp.
-const TICKS: u32 = 20;
-
-/// The present moment, by that clock.
-const NOW: Timestamps = {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW,
-    };
-    Timestamps {
-        last_access: now,
-        last_modification: now,
-    }
-};
+/// By how many nanoseconds a file is dated before its last change: what most file systems tell apart.
+const MARK: i64 = 1_000;
 
 /// What this writer writes.
 pub(super) type Writing<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
@@ -57,7 +42,11 @@ struct Beside {
 }
 
 /// What tells, without reading a file, that nobody has written into it: which file it is, its length,
-/// when its bytes changed and when anything of it did. It tells as much apart as the file system's clock.
+/// when its bytes changed and when anything of it did.
+///
+/// The clock of a file system stands still for milliseconds or seconds, and what is written meanwhile has
+/// the same moment. But whatever is written is dated in both ways alike. So a file is left with its bytes
+/// dated a little before its last change, and then a write shows, however soon it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     file: [u64; 2],
@@ -67,6 +56,33 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// The stamp of a file in which a later write shows; its bytes are dated anew for that if need be.
+    /// `None` where that cannot be told.
+    pub(super) fn telling(file: &File) -> io::Result<Option<Self>> {
+        let found = Self::of(&file.metadata()?);
+        if found.tells() {
+            return Ok(Some(found));
+        }
+        let [.., seconds, nanoseconds] = found.changed;
+        let before = match nanoseconds.checked_sub(MARK) {
+            Some(before @ 0..) => [seconds, before],
+            Some(_) | None => [seconds - 1, nanoseconds + 1_000_000_000 - MARK],
+        };
+        let at = |[tv_sec, tv_nsec]: [i64; 2]| Timespec { tv_sec, tv_nsec };
+        let dated = Timestamps {
+            last_access: at([0, UTIME_OMIT]),
+            last_modification: at(before),
+        };
+        // It takes who owns the file to date it.
+        if futimens(file, &dated).is_err() {
+            return Ok(None);
+        }
+        let marked = Self::of(&file.metadata()?);
+        // A file system that rounds may round a later moment to the same.
+        let is_kept = marked.changed.starts_with(&before) && marked.length == found.length;
+        Ok(Some(marked).filter(|marked| is_kept && marked.tells()))
+    }
+
     pub(super) fn of(found: &Metadata) -> Self {
         Self {
             file: [found.dev(), found.ino()],
@@ -80,15 +96,14 @@ impl Stamp {
         }
     }
 
-    pub(super) fn length(&self) -> u64 {
-        self.length
+    /// Whether no write can leave a file with this stamp.
+    pub(super) fn tells(&self) -> bool {
+        let [seconds, nanoseconds, any_seconds, any_nanoseconds] = self.changed;
+        (seconds, nanoseconds) != (any_seconds, any_nanoseconds)
     }
 
-    /// Whether this file changed last before the other one did.
-    fn is_before(&self, other: &Self) -> bool {
-        let [.., seconds, nanoseconds] = self.changed;
-        let [.., other_seconds, other_nanoseconds] = other.changed;
-        (seconds, nanoseconds) < (other_seconds, other_nanoseconds)
+    pub(super) fn length(&self) -> u64 {
+        self.length
     }
 }
 
@@ -143,7 +158,7 @@ impl IndexPlace {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         index.set_len(behind)?;
-        let stamp = beside.lasting_stamp(&index)?;
+        let stamp = beside.lasting_stamp()?;
         if let Some(stamp) = stamp {
             (&index).write_all(&form(stamp)?)?;
         }
@@ -186,21 +201,11 @@ impl Beside {
         self.left.filter(|left| *left == now)
     }
 
-    /// The same once it can be relied on later: what was written stays when the machine loses power (the
-    /// file might be as long and as old then, and hold something else), and whatever changes from now on is
-    /// dated later, by the clock that dates the index.
-    fn lasting_stamp(&self, index: &File) -> io::Result<Option<Stamp>> {
+    /// The same once it can be relied on later: what was written stays when the machine loses power. The
+    /// file might be as long and as old then, and hold something else.
+    fn lasting_stamp(&self) -> io::Result<Option<Stamp>> {
         self.file.sync_data()?;
-        for _ in 0..TICKS {
-            futimens(index, &NOW)?;
-            let now = Stamp::of(&index.metadata()?);
-            let stamp = self.stamp();
-            if stamp.is_none_or(|stamp| stamp.is_before(&now)) {
-                return Ok(stamp);
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        Ok(None)
+        Ok(self.stamp())
     }
 }
 

@@ -277,10 +277,7 @@ impl Recorder {
         if let Event::Unknown(_) = event {
             return Err(RecordError::Unknown);
         }
-        if let Some(source) = self.view.transcript().lost().cloned() {
-            let location = self.storage().location();
-            return Err(RecordError::Lost { location, source });
-        }
+        self.is_there()?;
         let event = self.known.event(event);
         let entry = Entry {
             id: self.view.transcript().next_id(),
@@ -295,8 +292,21 @@ impl Recorder {
     }
 
     /// Makes everything recorded so far durable; does nothing if it is.
+    ///
+    /// It is an error as well if an entry that the view let go could not be read again: what follows a
+    /// sync is sent or done, and may come of that.
     pub fn sync(&mut self) -> Result<(), RecordError> {
-        self.journal.sync()
+        self.journal.sync()?;
+        self.is_there()
+    }
+
+    /// Whether every entry that was looked for could be read.
+    fn is_there(&self) -> Result<(), RecordError> {
+        let Some(source) = self.view.transcript().lost().cloned() else {
+            return Ok(());
+        };
+        let location = self.storage().location();
+        Err(RecordError::Lost { location, source })
     }
 
     /// Keeps the whole output that a result is clipped from, durable at once, to be named by an

@@ -39,17 +39,13 @@ fn noting(dir: &Path) -> (Recorder, PathBuf) {
     (recorder, path)
 }
 
-/// Changes a letter of a file that nobody reads again, as someone does who writes into it. When it was
-/// changed is told from before also by a clock that has not moved on.
+/// Changes a letter of a file that nobody reads again, as someone does who writes into it.
 fn touch(path: &Path) {
     let bytes = fs::read(path).unwrap();
     let aside = ASIDE.as_bytes();
     let at = bytes.windows(aside.len()).position(|part| part == aside);
     let file = fs::File::options().write(true).open(path).unwrap();
     file.write_all_at(b"A", at.unwrap() as u64).unwrap();
-    let found = file.metadata().unwrap();
-    let later = found.modified().unwrap() + Duration::from_secs(1);
-    file.set_modified(later).unwrap();
 }
 
 fn storage(path: &Path) -> FileStorage {
@@ -305,6 +301,32 @@ fn what_is_added_to_a_transcript_leaves_its_index_believed() {
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
 }
 
+/// However often a run is taken up for a little more.
+#[test]
+fn what_is_written_of_indexes_is_no_more_than_what_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let length = |path: &Path| fs::metadata(path).unwrap().len();
+    let index = path.with_extension("index");
+    let (begun, mut written, mut anew) = (length(&path), 0, 0);
+    for _ in 0..40 {
+        let file = FileStorage::open(&path, Durability::None).unwrap();
+        let mut recorder = open(file.indexed_from(Some(1)), OnDamage::Refuse).unwrap();
+        let behind = length(&path) - recorder.indexed();
+        assert!(behind < length(&index), "{behind}");
+        recorder.record(user(&"more ".repeat(400))).unwrap();
+        if recorder.keep_index().unwrap() {
+            written += length(&index);
+            anew += 1;
+        }
+        drop(recorder);
+        assert!(fits(&path));
+    }
+    let recorded = length(&path) - begun;
+    assert!(written <= recorded, "{written} of {recorded}");
+    assert!(anew >= 2, "{anew}");
+}
+
 /// A transcript, the stamp beside it, and what becomes of the transcript then.
 type Left<'a> = (&'a Path, &'a [u8], &'a dyn Fn(&Path));
 
@@ -354,16 +376,11 @@ fn a_second_time_nothing_is_hashed() {
     }
 }
 
-/// After a loss of power, a file may be as long and as old as it was, and yet hold zeros. And what is
-/// changed as soon as it is stamped must have another time.
+/// After a loss of power, a file may be as long and as old as it was, and yet hold zeros.
 #[test]
-fn what_is_stamped_stays_and_is_older_than_its_stamp() {
+fn what_is_stamped_stays() {
     let dir = tempfile::tempdir().unwrap();
     let path = noted(dir.path());
-    let changed = |path: &Path| {
-        let found = fs::metadata(path).unwrap();
-        (found.ctime(), found.ctime_nsec())
-    };
     for durability in [Durability::Data, Durability::None] {
         for text in ["one more", &"long ".repeat(1 << 12)] {
             let mut recorder = long(&path, durability);
@@ -373,9 +390,52 @@ fn what_is_stamped_stays_and_is_older_than_its_stamp() {
             assert_eq!(recorder.syncs(), 1);
             drop(recorder);
             assert!(fits(&path), "{durability:?}");
-            assert!(changed(&path) < changed(&path.with_extension("index")));
         }
     }
+}
+
+/// Two writes within a moment of the file system's clock have the same dates. As both dates of what was
+/// written last are the same, and those of a transcript are not, the other's is told from its writer's,
+/// whatever the clock.
+#[test]
+fn a_write_within_the_same_moment_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let changed = |path: &Path| {
+        let found = fs::metadata(path).unwrap();
+        let bytes = (found.mtime(), found.mtime_nsec());
+        (bytes, (found.ctime(), found.ctime_nsec()))
+    };
+    let is_told = |path: &Path| {
+        let (bytes, any) = changed(path);
+        bytes < any
+    };
+    let run = run().run;
+    let mut new = FileStorage::create_unlisted(dir.path(), run, Durability::None).unwrap();
+    assert!(is_told(new.path()));
+    new.append(b"a line\n").unwrap();
+    assert!(is_told(new.path()));
+    new.publish().unwrap();
+    assert!(is_told(new.path()));
+    drop(new);
+
+    // A copy was written a moment ago.
+    let path = noted(&dir.path().join("noted"));
+    let copy = dir.path().join("copy.jsonl");
+    fs::copy(&path, &copy).unwrap();
+    let (bytes, any) = changed(&copy);
+    assert_eq!(bytes, any);
+    let opened = storage(&copy);
+    assert!(is_told(&copy));
+    touch(&copy);
+    assert!(opened.index_place().unwrap().stamp().is_none());
+
+    // What was left so is not dated again.
+    let left = changed(&path);
+    drop(storage(&path));
+    assert_eq!(changed(&path), left);
+    assert!(fits(&path));
+    touch(&path);
+    assert!(take_up(&storage(&path)).is_none());
 }
 
 #[test]
@@ -433,6 +493,21 @@ fn what_was_changed_while_it_was_open_is_found() {
     assert!(recorder.keep_index().unwrap());
     drop(recorder);
     assert!(open(storage(&path), OnDamage::Refuse).is_err());
+}
+
+/// What is about to be sent, or done, may come of its not having been there.
+#[test]
+fn once_an_entry_is_lost_nothing_is_said_to_be_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = noted(dir.path());
+    let mut recorder = open(storage(&path), OnDamage::Refuse).unwrap();
+    touch(&path);
+    recorder.sync().unwrap();
+    let aside = |entry: &EntryId| recorder.view().transcript().get(*entry).is_none();
+    let lost: Vec<EntryId> = (1..=602).map(EntryId).filter(aside).collect();
+    assert_eq!(lost, [EntryId(303)]);
+    let refused = recorder.sync().unwrap_err();
+    assert!(matches!(refused, RecordError::Lost { .. }), "{refused}");
 }
 
 #[test]

@@ -176,3 +176,18 @@ fn where_durability_is_not_wanted_nothing_is_synced() {
         }));
     }
 }
+
+/// Length and times say what a file holds only once that cannot be lost.
+#[test]
+fn what_is_stamped_is_synced_though_durability_is_not_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = new(dir.path(), Durability::None);
+    let index = storage.path().with_extension("index");
+    fs::write(&index, "index").unwrap();
+    let place = storage.index_place().unwrap();
+    let stamp = || place.write_stamp(5, |_| Ok(b" and its stamp".to_vec()));
+    assert!(!succeeds_without(Sync::Bytes, stamp));
+    assert_eq!(fs::read(&index).unwrap(), b"index");
+    stamp().unwrap();
+    assert_eq!(fs::read(&index).unwrap(), b"index and its stamp");
+}
