@@ -195,6 +195,18 @@ impl FileStorage {
         left.flatten().filter(|left| left.length() == self.length)
     }
 
+    /// The same for an append. A short transcript has no index and need not tell: to date a file costs as much
+    /// as to write into it. One that grows longer tells from when it is opened again.
+    fn left_by_append(&self, was_left: bool) -> Option<Stamp> {
+        let is_long = self.indexed_from.is_some_and(|from| self.length >= from);
+        if is_long {
+            return self.leave(was_left && self.left.is_some_and(|left| left.tells()));
+        }
+        let found = was_left.then(|| self.file.metadata().ok()).flatten();
+        let left = found.map(|found| Stamp::of(&found));
+        left.filter(|left| left.length() == self.length)
+    }
+
     /// Makes durable that what was created is there.
     fn sync_directories(&mut self) -> io::Result<()> {
         for directory in &self.unsynced {
@@ -257,7 +269,7 @@ impl Storage for FileStorage {
         let was_left = self.left == Some(Stamp::of(&found));
         write_once(&mut &*self.file, bytes)?;
         self.length += bytes.len() as u64;
-        self.left = self.leave(was_left);
+        self.left = self.left_by_append(was_left);
         Ok(())
     }
 

@@ -410,13 +410,24 @@ fn a_write_within_the_same_moment_shows() {
         bytes < any
     };
     let run = run().run;
-    let mut new = FileStorage::create_unlisted(dir.path(), run, Durability::None).unwrap();
+    let made = FileStorage::create_unlisted(dir.path(), run, Durability::None);
+    let mut new = made.unwrap().indexed_from(Some(0));
     assert!(is_told(new.path()));
     new.append(b"a line\n").unwrap();
     assert!(is_told(new.path()));
     new.publish().unwrap();
     assert!(is_told(new.path()));
     drop(new);
+
+    // As long as there is no index nothing need tell, and nothing is believed that did not.
+    let grown = tempfile::tempdir().unwrap();
+    let made = FileStorage::create_unlisted(grown.path(), run, Durability::None);
+    let mut new = made.unwrap().indexed_from(Some(10));
+    new.append(b"a line\n").unwrap();
+    assert!(!is_told(new.path()));
+    assert!(new.index_place().unwrap().stamp().is_some());
+    new.append(b"another\n").unwrap();
+    assert!(new.index_place().unwrap().stamp().is_none());
 
     // A copy was written a moment ago.
     let path = noted(&dir.path().join("noted"));
