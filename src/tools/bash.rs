@@ -298,8 +298,14 @@ impl Drop for Note {
 fn has_words_of_its_own(workspace: &Workspace) -> bool {
     let names = workspace.environment().iter().map(|(name, _)| name);
     names.map(|name| name.to_string_lossy()).any(|name| {
-        matches!(&*name, "BASH_ENV" | "ENV" | "SHELLOPTS" | "BASHOPTS")
-            || name.starts_with("BASH_FUNC_")
+        let names = [
+            "BASH_ENV",
+            "ENV",
+            "SHELLOPTS",
+            "BASHOPTS",
+            "POSIXLY_CORRECT",
+        ];
+        names.contains(&&*name) || name.starts_with("BASH_FUNC_")
     })
 }
 

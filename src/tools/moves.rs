@@ -4,17 +4,18 @@
 //! these, nothing need be asked of its shell at the end, which can then become the last program that
 //! it runs.
 
-/// Words of the shell that take it nowhere, whatever follows them.
-const HARMLESS: &str =
-    ": [ echo exit export false kill printf pwd test true type ulimit umask wait";
+/// Words of the shell that take it nowhere, whatever follows them. `printf`, `test` and others are none: they
+/// read some of their arguments as the shell does.
+const HARMLESS: &str = ": echo exit false kill pwd true type ulimit umask";
 
 /// All its other words that begin a command and are no program's name, of bash and of POSIX.
 ///
 /// One that a shell has besides matters only if it takes the shell elsewhere.
 const WORDS: &str = ". alias bg bind break builtin caller case cd chdir command compgen complete compopt continue \
-    coproc declare dirs disown do done elif else enable esac eval exec fc fg fi for function getopts \
-    hash help history if in jobs let local logout mapfile popd pushd read readarray readonly return \
-    select set shift shopt source suspend then time times trap typeset unalias unset until while";
+    coproc declare dirs disown do done elif else enable esac eval exec export fc fg fi for \
+    function getopts hash help history if in jobs let local logout mapfile popd printf pushd read \
+    readarray readonly return select set shift shopt source suspend test then time times trap \
+    typeset unalias unset until wait while";
 
 /// Whether its shell may end elsewhere. Only what is plain enough to be certain is told not to: programs and
 /// their arguments, with pipes, redirections, and one after another.
@@ -54,7 +55,7 @@ pub(crate) fn may_move(command: &str) -> bool {
 
 /// What stands behind a redirection at the beginning of this, but not of the text of a command.
 fn redirected(text: &str) -> Option<&str> {
-    let text = text.strip_prefix(['1', '2']).unwrap_or(text);
+    let text = text.trim_start_matches(|sign: char| sign.is_ascii_digit());
     let operators = [">>", ">&", ">", "<"];
     let after = operators.iter().find_map(|it| text.strip_prefix(it))?;
     // Texts that follow, processes in the place of files, and what is opened for both.
@@ -116,7 +117,7 @@ mod tests {
             "  cargo test --quiet 2>&1 | tail -n 20",
             "git status --short && git diff HEAD~1 -- src; exit $?",
             "grep -rn 'cd /; (x)' src \"tests $HOME\" >found.txt 2>/dev/null </dev/null",
-            "./run a=b {x,y} *.rs #tag # >>log\n[ -f x ] || echo \"none\"",
+            "./run a=b {x,y} *.rs #tag # >>log\nls x 2>>log || echo \"none\"",
             "ls cd",
         ] {
             // A comment is not looked into.
@@ -130,6 +131,10 @@ mod tests {
             "true|| cd src",
             "ls\ncd src",
             ">x cd src",
+            "3>x cd src",
+            "12</dev/null cd src",
+            "printf -v 'BASH_ALIASES[ls]' cd",
+            "[ -v x ]",
             "ls # a\ncd src",
             "pushd src",
             "chdir src",
@@ -164,7 +169,7 @@ mod tests {
 
     /// What commands are made of here.
     fn soup() -> Vec<&'static str> {
-        let words = r#"cd d, d,echo,true,pushd d,eval cd d,'cd' d,"cd" d,$x,$y,;,&&,||,|, , ,>f ,<f ,2>&1,',",\,"#;
+        let words = r#"cd d, d,echo,true,pushd d,eval cd d,'cd' d,"cd" d,$x,$y,;,&&,||,|, , ,>f ,<f ,3>f ,0<f ,2>&1,',",\,"#;
         let more = "{ , },(,),$(,`,#,&,! ,a=b ,[c]d d,<<d,if ,; then ,; fi,\n,\t";
         words.split(',').chain(more.split(',')).collect()
     }
