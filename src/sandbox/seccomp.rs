@@ -163,17 +163,24 @@ pub(super) fn filter(
 /// The beginning of a filter: of the other set of calls there is none, as on most kernels.
 #[cfg(target_arch = "x86_64")]
 fn without_other_set() -> BpfProgram {
-    // As the kernel numbers them: load a word, jump if one of these bits is set, return.
+    // As the kernel numbers them: load a word, jump if one of these bits is set, if it is as large or larger,
+    // if it is larger, and return.
     const LOAD: u16 = 0x20;
     const IF_SET: u16 = 0x45;
+    const IF_FROM: u16 = 0x35;
+    const IF_ABOVE: u16 = 0x25;
     const RETURN: u16 = 0x06;
-    let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![
         // The number of the call is what a filter is given first.
-        step(LOAD, 0, 0),
-        step(IF_SET, 1, OTHER_SET),
+        step(LOAD, 0, 0, 0),
+        step(IF_SET, 2, 0, OTHER_SET),
+        // Some kernels let those of that set through without the bit that have numbers of their own.
+        step(IF_FROM, 0, 2, 512),
+        step(IF_ABOVE, 1, 0, 547),
         step(
             RETURN,
+            0,
             0,
             libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
         ),
@@ -293,14 +300,19 @@ mod tests {
                 match step.code {
                     0x20 if step.k == 0 => held = call,
                     0x45 if held & step.k != 0 => at += usize::from(step.jt),
-                    0x45 => at += usize::from(step.jf),
+                    0x35 if held >= step.k => at += usize::from(step.jt),
+                    0x25 if held > step.k => at += usize::from(step.jt),
+                    0x45 | 0x35 | 0x25 => at += usize::from(step.jf),
                     code => return Some((code, step.k)),
                 }
             }
             None
         };
-        for call in [0, 165, 547, 0x3fff_ffff, 0x8000_0000] {
+        for call in [0, 165, 511, 548, 0x3fff_ffff, 0x8000_0000] {
             assert_eq!(judge(call), None, "{call:#x}");
+        }
+        for call in [512, 514, 547] {
+            assert_eq!(judge(call), Some((ret, errno)), "{call:#x}");
         }
         for call in [0, 165, 514, 0x0fff_ffff] {
             assert_eq!(judge(OTHER_SET | call), Some((ret, errno)), "{call:#x}");
