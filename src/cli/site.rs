@@ -76,25 +76,26 @@ impl Beside<'_> {
             return false;
         }
         let home = start::home(&process.environment);
-        let roots = |workspace: &Path| -> Vec<PathBuf> {
+        let roots = |workspace: &Path| -> Option<Vec<PathBuf>> {
             let workspace = Workspace::open(workspace, home.as_deref(), Vec::new());
-            workspace.map_or_else(
-                |_| Vec::new(),
-                |it| it.roots().map(Path::to_owned).collect(),
-            )
+            Some(workspace.ok()?.roots().map(Path::to_owned).collect())
         };
-        let own = runs::begun(path).map(|run| roots(Path::new(&run.workspace)));
-        let own = own.unwrap_or_default();
+        // Of what cannot be looked at any more nobody knows what was written there.
+        let Some(own) = runs::begun(path).and_then(|run| roots(Path::new(&run.workspace))) else {
+            return true;
+        };
         if own.iter().any(|root| real.starts_with(root)) {
             return true;
         }
-        let roots = self.workspace.map_or(own, roots);
+        let Some(roots) = self.workspace.map_or(Some(own), roots) else {
+            return true;
+        };
         let around = Home {
             directory: home.clone(),
             ours,
             ..Home::default()
         };
         let bounds = Bounds::of(&self.settings.policy.sandbox, &roots, &around);
-        !roots.is_empty() && bounds.is_some_and(|bounds| bounds.writes(&real))
+        bounds.is_some_and(|bounds| bounds.writes(&real))
     }
 }

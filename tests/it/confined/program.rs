@@ -245,6 +245,12 @@ fn no_edit_reads_an_index_where_the_run_began() {
         assert!(ended.status.success(), "{line:?}: {ended:?}");
         assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{line:?}");
     }
+    // Nor where that directory is called something else by now.
+    fs::rename(area.path("w"), area.path("elsewhere")).unwrap();
+    let path = area.path("elsewhere/kept.jsonl");
+    let ended = program(&area, "outside", &["pin", path.to_str().unwrap(), "e2"]);
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(read(&area.path("elsewhere/kept.index")), "evil\n");
 }
 
 /// A fork has an index if the settings say so.
