@@ -26,19 +26,15 @@ pub(super) fn spelled(value: &str) -> Vec<Vec<u8>> {
     forms.0
 }
 
-/// A value as programs write it that break it, without its blanks: as it is, encoded, in hexadecimal by
-/// words, and in octal and decimal numbers; each form once.
-pub(super) fn coded(value: &str) -> Vec<Vec<u8>> {
+/// A value as programs write it that break it, without its blanks: as it is if `tells` says that this is not
+/// like other text, encoded, in hexadecimal by words, and in octal and decimal numbers; each form once.
+pub(super) fn coded(value: &str, tells: fn(&str) -> bool) -> Vec<Vec<u8>> {
     let bytes = value.as_bytes();
     let mut forms = Forms(once(value));
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\\');
-    forms.add(
-        bytes
-            .iter()
-            .filter(|byte| !is_blank(byte))
-            .copied()
-            .collect(),
-    );
+    let plain: String = value.split([' ', '\t', '\r', '\n', '\\']).collect();
+    if tells(&plain) && !plain.bytes().all(|byte| byte.is_ascii_digit()) {
+        forms.add(plain.into_bytes());
+    }
     // A word of two bytes has the later one first, and may begin before the value.
     for from in [0, 1] {
         let words = bytes.get(from..).unwrap_or_default().chunks_exact(2);

@@ -241,7 +241,8 @@ fn whole(values: &[String]) -> Option<AhoCorasick> {
 
 /// What finds them in base64 and in hexadecimal.
 fn coded(values: &[String]) -> Option<AhoCorasick> {
-    finder(values.iter().flat_map(|it| encoded::coded(it)).collect())
+    let forms = values.iter().flat_map(|it| encoded::coded(it, is_telling));
+    finder(forms.collect())
 }
 
 /// What finds their ends.

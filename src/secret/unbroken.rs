@@ -154,9 +154,11 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
 /// What of a line is read: what stands behind its number, up to what is shown beside it. A line without a
 /// number is read whole.
 fn payload(line: &[u8]) -> Range<usize> {
-    let Some((first, sign)) = number(line) else {
-        return 0..line.len();
+    let quoted = quote(line);
+    let Some((first, sign)) = number(&line[quoted..]) else {
+        return quoted..line.len();
     };
+    let first = quoted + first;
     // Numbered lines may have been numbers and bytes before.
     let (start, sign) = match number(&line[first..]) {
         Some((again, b':')) => (first + again, b':'),
@@ -169,6 +171,15 @@ fn payload(line: &[u8]) -> Range<usize> {
     let plain = (sign == b':').then(|| beside(b"  ")).flatten();
     let beside = beside(b"  |").or_else(|| beside(b"  >")).or(plain);
     start..beside.map_or(line.len(), |at| start + at)
+}
+
+/// Where the sign ends by which a line is quoted, or told to be new or old.
+fn quote(line: &[u8]) -> usize {
+    let blanks = line.iter().take_while(|byte| **byte == b' ').count();
+    match line.get(blanks) {
+        Some(b'>' | b'+' | b'-' | b'|' | b'#') => blanks + 1,
+        _ => 0,
+    }
 }
 
 /// Where the number ends with which a line begins, and with which sign.

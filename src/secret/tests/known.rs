@@ -79,7 +79,7 @@ fn an_encoded_value_is_found_over_line_ends() {
 }
 
 /// How programs show the bytes that they are given, with numbers before their lines and text beside them.
-const DUMPS: [&str; 25] = [
+const DUMPS: [&str; 27] = [
     "od -tx1",
     "od -tx1z",
     "od -An -tx1",
@@ -98,6 +98,8 @@ const DUMPS: [&str; 25] = [
     "xxd | nl",
     "xxd | grep -n .",
     "hexdump -C | cat -n",
+    "xxd | sed 's/^/> /'",
+    "base64 -w 12 | sed 's/^/+/'",
     "xxd -g 4",
     "base64 -w 20 | cat -n",
     "base64 -w 10 | nl -ba",
@@ -133,6 +135,19 @@ fn a_value_is_found_in_what_shows_its_bytes() {
                 }
             }
         }
+    }
+}
+
+/// What is only like a value where blanks and line ends are taken away is other text.
+#[test]
+fn text_without_its_blanks_is_no_value() {
+    let known = Known::new(["pass word", "1234567890", "correct horse"]);
+    for text in [
+        "a password",
+        "1\n2\n3\n4\n5\n6\n7\n8\n9\n0\n",
+        "correct  horse",
+    ] {
+        assert_eq!(known.replace(text), text);
     }
 }
 
