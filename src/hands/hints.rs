@@ -63,6 +63,9 @@ const SHARED: [&str; 3] = [
     "cannot fix permission bits on",
 ];
 
+/// How it says so of a directory that it has just made, with an error that was another's.
+const SHARED_DIRECTORY: &str = "unable to create directory for";
+
 /// Where a trace of Python's says which call it was, or cannot.
 const TRACED: [&str; 7] = [
     "file \"<string>\"",
@@ -328,7 +331,9 @@ impl Hints {
 
 /// Whether a line, in small letters, says that a mode cannot be given.
 fn is_mode(line: &str) -> bool {
-    says(line, &MODES) && line.contains(FORBIDDEN) || says(line, &SHARED)
+    says(line, &MODES) && line.contains(FORBIDDEN)
+        || says(line, &SHARED)
+        || line.contains(SHARED_DIRECTORY) && says(line, &MISSING)
 }
 
 #[cfg(test)]
@@ -488,6 +493,12 @@ mod tests {
             ),
             (
                 "fatal: Could not make /w/.git/refs writable by group",
+                128,
+                "[no file can",
+            ),
+            (
+                "fatal: cannot update the ref 'HEAD': unable to create directory for '.git/logs/HEAD': No \
+                 such file or directory",
                 128,
                 "[no file can",
             ),

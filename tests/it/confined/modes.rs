@@ -131,7 +131,7 @@ async fn other_modes_are_set_as_ever() {
         let edited = hands.run(order("Edit", &arguments)).await;
         assert_eq!(edited.status, Status::Ok, "{edited:?}");
         assert_eq!(read(&marked), "new\n");
-        let usual = "chmod 755 marked a.txt && chmod +t sub && install -m 700 a.txt b && \
+        let usual = "umask 022; chmod 755 marked a.txt sub && chmod +t sub && install -m 700 a.txt b && \
                      mkdir -m 777 d && (umask 0; > e) && stat -c %a marked sub b d e | xargs";
         assert_eq!(bash(&hands, usual).await.content, "755 1755 700 777 666\n");
         let refused = bash(&hands, "chmod u+s a.txt").await;
@@ -242,6 +242,15 @@ fn deep(area: &Area) {
     }
 }
 
+/// Commits nothing to a new repository of this name that people share, at this second.
+fn committed(name: &str, second: u32) -> String {
+    format!(
+        "git init -q {name}; cd {name}; git config core.sharedRepository group; \
+         export GIT_AUTHOR_DATE='{second} +0000' GIT_COMMITTER_DATE='{second} +0000'; \
+         git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a"
+    )
+}
+
 /// Whatever meets the refusal, a model reads why.
 #[tokio::test]
 async fn whoever_is_refused_such_a_mode_is_told_why() {
@@ -255,8 +264,10 @@ async fn whoever_is_refused_such_a_mode_is_told_why() {
         for deed in [
             "git init -q --shared s",
             "git init -q --shared --bare s.git",
-            "git init -q t; git -C t config core.sharedRepository group; cd t; git -c user.name=a -c \
-             user.email=a@b commit -q --allow-empty -m a",
+            // Its commit is not kept beside its tree, and needs a directory of its own.
+            &committed("t", 1_700_000_000),
+            // It is kept beside its tree, so what fails is the next thing that git does.
+            &committed("u", 1_700_000_022),
             "cp -a tree a",
             "cp -p tree/marked b",
             "tar cf - tree | tar xpf - --transform=s/tree/c/",
@@ -269,7 +280,7 @@ async fn whoever_is_refused_such_a_mode_is_told_why() {
             &python("shutil.copy2(\"tree/marked\", \"h\")"),
             &python("shutil.copytree(\"tree\", \"i\")"),
         ] {
-            let outcome = bash(&hands, &format!("cd sub/deep; {deed}")).await;
+            let outcome = bash(&hands, &format!("cd sub/deep; umask 022; {deed}")).await;
             assert!(
                 outcome.content.ends_with(HINT),
                 "{by:?}, {deed}: {outcome:?}"
