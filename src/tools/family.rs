@@ -275,9 +275,20 @@ pub(crate) fn bury() {
 /// Ends every process with a variable that begins so, until there is none, also if they multiply.
 #[cfg(target_os = "linux")]
 fn end_marked(variable: &str) {
+    // On a busy machine somebody always becomes another program, so only those are looked at again who were
+    // seen to.
+    let mut again: Option<Vec<Pid>> = None;
     for _ in 0..LOOKS {
-        if !signal_marked(variable.as_bytes()) {
-            return;
+        let there = again.take();
+        let known = there.as_ref().map_or(0, Vec::len);
+        let looked = signal_marked(variable.as_bytes(), &there.unwrap_or_else(processes));
+        // Whoever was marked may have begun others, and so may who is gone since it was seen.
+        let may_be_more = looked.marked || looked.seen < known;
+        if !may_be_more {
+            if looked.becoming.is_empty() {
+                return;
+            }
+            again = Some(looked.becoming);
         }
         // An ended process keeps its environment for a moment.
         std::thread::sleep(PAUSE);
@@ -285,37 +296,53 @@ fn end_marked(variable: &str) {
     tracing::warn!(variable, "processes of a call could not be ended");
 }
 
-/// Looks for marked processes once; whether there were any, or may have been.
+/// All processes of the machine, as far as they can be seen.
 #[cfg(target_os = "linux")]
-fn signal_marked(variable: &[u8]) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return false;
+fn processes() -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// What was seen of processes.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Looked {
+    /// How many have an environment, or will have.
+    seen: usize,
+    /// Whether any was marked, and so was ended.
+    marked: bool,
+    /// Those that are becoming another program, which has no environment yet.
+    becoming: Vec<Pid>,
+}
+
+/// Looks once at these processes, and ends those that are marked.
+#[cfg(target_os = "linux")]
+fn signal_marked(variable: &[u8], there: &[Pid]) -> Looked {
+    let mut looked = Looked {
+        seen: 0,
+        marked: false,
+        becoming: Vec::new(),
     };
-    let mut found = false;
-    for entry in processes.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let pid = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw);
-        let Some(pid) = pid else { continue };
+    for &pid in there {
         // Opened before it is looked at, so that the signal meets what was looked at.
         let flags = rustix::process::PidfdFlags::empty();
         let Ok(process) = rustix::process::pidfd_open(pid, flags) else {
             continue;
         };
         let Some(environment) = descent::environment(pid) else {
-            // What it becomes is looked at again.
-            found = true;
+            looked.seen += 1;
+            looked.becoming.push(pid);
             continue;
         };
+        looked.seen += usize::from(!environment.is_empty());
         let mut set = environment.split(|byte| *byte == 0);
         if set.any(|set| set.starts_with(variable)) {
-            found = true;
+            looked.marked = true;
             rustix::process::pidfd_send_signal(&process, Signal::KILL).ok();
         }
     }
-    found
+    looked
 }
 
 /// Elsewhere the environment of other processes cannot be seen: the group has to do.
