@@ -25,7 +25,6 @@ use crate::cli::confined::{self, Site};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::model_args::ModelArgs;
 use crate::cli::place::Place;
-use crate::cli::site::Beside;
 use crate::cli::start::Start;
 use crate::cli::term::{Look, Term};
 use crate::cli::{
@@ -153,12 +152,7 @@ pub(crate) fn compact(
     }
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(&args.run, &dir, process)?;
-    let beside = Beside {
-        settings: &settings,
-        transcripts: &dir,
-        workspace: None,
-    };
-    let storage = beside.open(&path, process)?;
+    let storage = site::opened(&path, &settings, &dir, process)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     let run = recorder.run();

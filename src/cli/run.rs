@@ -25,7 +25,6 @@ use crate::cli::lock::{LockError, Sharing, WorkspaceLock};
 use crate::cli::output::Told;
 use crate::cli::outputs::Outputs;
 use crate::cli::report::Report;
-use crate::cli::site::Beside;
 use crate::cli::start::{self, Start};
 use crate::cli::term::{Look, Term};
 use crate::cli::{Process, RunArgs, find, made, offline, planted, process, site, stop, told};
@@ -228,12 +227,7 @@ pub(super) fn opened(
     start: &Start,
     process: &Process,
 ) -> Result<Recorder, Failure> {
-    let beside = Beside {
-        settings: &start.settings,
-        transcripts: &start.transcripts,
-        workspace: start.workspace.as_deref(),
-    };
-    let storage = beside.open(path, process)?;
+    let storage = site::opened(path, &start.settings, &start.transcripts, process)?;
     let on_damage = if args.accept_damage {
         OnDamage::Accept
     } else {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use undertext::config::Settings;
 use undertext::hands::{self, Workspace, WorkspaceError};
-use undertext::record::{FileError, FileStorage, runs};
-use undertext::sandbox::{Bounds, Home};
+use undertext::record::{FileError, FileStorage};
 
 use crate::cli::start::{self, Start};
 use crate::cli::{Process, RunArgs, outputs};
@@ -41,61 +40,22 @@ pub(super) fn named(args: &RunArgs, process: &Process) -> Vec<PathBuf> {
     paths.into_iter().flatten().collect()
 }
 
-/// A transcript that is taken up, and what is known of who wrote around it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Beside<'a> {
-    /// The settings of whoever takes it up.
-    pub(super) settings: &'a Settings,
-    /// Their directory of transcripts.
-    pub(super) transcripts: &'a Path,
-    /// The workspace that was named, if any was.
-    pub(super) workspace: Option<&'a Path>,
-}
-
-impl Beside<'_> {
-    /// Opens the transcript at this path to go on with it: without an index where tools may have put one,
-    /// since it would be believed.
-    pub(super) fn open(&self, path: &Path, process: &Process) -> Result<FileStorage, FileError> {
-        let storage = self.settings.transcripts.open(path)?;
-        Ok(if self.tools_wrote(path, process) {
-            storage.indexed_from(None)
-        } else {
-            storage
-        })
-    }
-
-    /// Whether tools may have put files beside a transcript: in the workspace in which it began, whatever
-    /// holds them now, or where they may write in the one that was named.
-    fn tools_wrote(&self, path: &Path, process: &Process) -> bool {
-        let Ok(real) = path.canonicalize() else {
-            return false;
-        };
-        // In a directory of transcripts they write nothing, wherever it is.
-        let ours = vec![outputs::real(&process.here(self.transcripts))];
-        if ours.iter().any(|ours| real.starts_with(ours)) {
-            return false;
-        }
-        let home = start::home(&process.environment);
-        let roots = |workspace: &Path| -> Option<Vec<PathBuf>> {
-            let workspace = Workspace::open(workspace, home.as_deref(), Vec::new());
-            Some(workspace.ok()?.roots().map(Path::to_owned).collect())
-        };
-        // Of what cannot be looked at any more nobody knows what was written there.
-        let Some(own) = runs::begun(path).and_then(|run| roots(Path::new(&run.workspace))) else {
-            return true;
-        };
-        if own.iter().any(|root| real.starts_with(root)) {
-            return true;
-        }
-        let Some(roots) = self.workspace.map_or(Some(own), roots) else {
-            return true;
-        };
-        let around = Home {
-            directory: home.clone(),
-            ours,
-            ..Home::default()
-        };
-        let bounds = Bounds::of(&self.settings.policy.sandbox, &roots, &around);
-        bounds.is_some_and(|bounds| bounds.writes(&real))
-    }
+/// Opens the transcript at this path to go on with it. It has an index only in the directory of transcripts,
+/// in which tools write nothing: elsewhere they may have laid one, which would be believed.
+pub(super) fn opened(
+    path: &Path,
+    settings: &Settings,
+    transcripts: &Path,
+    process: &Process,
+) -> Result<FileStorage, FileError> {
+    let storage = settings.transcripts.open(path)?;
+    let directory = outputs::real(&process.here(transcripts));
+    let is_ours = path
+        .canonicalize()
+        .is_ok_and(|path| path.starts_with(directory));
+    Ok(if is_ours {
+        storage
+    } else {
+        storage.indexed_from(None)
+    })
 }

@@ -26,9 +26,8 @@ use undertext::transcript::{Event, Note};
 use undertext::view::View;
 
 use crate::cli::exit::Failure;
-use crate::cli::site::Beside;
 use crate::cli::term::{Look, Term};
-use crate::cli::{Process, SettingArgs, amount, brief, find};
+use crate::cli::{Process, SettingArgs, amount, brief, find, site};
 
 /// The run that a text names, locked and ready for one more entry.
 fn open(
@@ -41,12 +40,7 @@ fn open(
     let settings = config::load(&sources)?;
     let dir = settings.transcripts_dir(&process.environment)?;
     let path = find::path(run, &dir, process)?;
-    let beside = Beside {
-        settings: &settings,
-        transcripts: &dir,
-        workspace: None,
-    };
-    let storage = beside.open(&path, process)?;
+    let storage = site::opened(&path, &settings, &dir, process)?;
     let mut recorder = Recorder::open(Box::new(storage), Clock::System, OnDamage::Refuse)?;
     recorder.keep_out(process.known());
     // What opening it found and closed.

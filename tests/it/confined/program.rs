@@ -191,9 +191,9 @@ fn a_transcript_in_the_workspace_is_not_for_tools() {
     assert_eq!(read(&area.path("w/kept.index")), "evil\n");
 }
 
-/// An earlier run could lay an index there, whatever holds the tools of this one.
+/// Outside the directory of transcripts any run could have laid an index, whatever holds the tools of this one.
 #[test]
-fn no_index_is_read_where_the_run_began() {
+fn no_index_is_read_elsewhere() {
     let area = Area::new();
     kept(&area);
     fs::write(area.path("w/kept.index"), "evil\n").unwrap();
@@ -209,6 +209,19 @@ fn no_index_is_read_where_the_run_began() {
         assert!(ended.status.success(), "{ended:?}");
         assert_eq!(read(&area.path("w/kept.index")), "evil\n", "{more:?}");
     }
+    // Not where that run went on and began, but where it went on once.
+    fs::rename(&path, area.path("outside/kept.jsonl")).unwrap();
+    fs::write(area.path("outside/kept.index"), "evil\n").unwrap();
+    let path = area.path("outside/kept.jsonl");
+    let resume = ["--resume", path.to_str().unwrap(), "More."];
+    for (transcripts, is_read) in [("home", false), ("outside", true)] {
+        let provider = Provider::new([Answer::Text("Done.".to_owned())]);
+        let transcripts = area.path(transcripts);
+        let more = ["--transcripts", transcripts.to_str().unwrap()];
+        let ended = goes_on(&area, "w", &provider, &[&resume[..], &more].concat());
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(read(&area.path("outside/kept.index")) != "evil\n", is_read);
+    }
 }
 
 /// Lets that run go on with a command.
@@ -221,7 +234,7 @@ fn counted(area: &Area, path: &str) {
 
 /// Nor by whoever changes how that run reads.
 #[test]
-fn no_edit_reads_an_index_where_the_run_began() {
+fn no_edit_reads_an_index_elsewhere() {
     let area = Area::new();
     kept(&area);
     fs::write(area.path("w/kept.index"), "evil\n").unwrap();
