@@ -270,5 +270,11 @@ guard 'a run that is taken up has the workspace in which it began' src/cli/plant
     '(None, Some(run)) => {' '(None, Some(run)) if run.is_empty() => {' --test it hostile
 guard 'no link of the workspace leads what is written' src/cli/run.rs \
     'planted::check_written(args, &start, process)?;' '' --test it hostile
+guard 'an index elsewhere is not believed' src/cli/site.rs \
+    'Ok(if is_ours {' 'Ok(if is_ours || path.is_file() {' --test it confined::program
+guard 'who becomes another program is looked at again' src/tools/family.rs \
+    'Some(Next::Those(self.becoming))' 'None' --lib tools::family
+guard 'a shared directory that cannot be made is told' src/hands/hints.rs \
+    '|| line.contains(SHARED_DIRECTORY) && says(line, &MISSING)' '' --test it confined::modes::whoever
 
 exit "$failed"

@@ -275,25 +275,32 @@ pub(crate) fn bury() {
 /// Ends every process with a variable that begins so, until there is none, also if they multiply.
 #[cfg(target_os = "linux")]
 fn end_marked(variable: &str) {
-    // On a busy machine somebody always becomes another program, so only those are looked at again who were
-    // seen to.
-    let mut again: Option<Vec<Pid>> = None;
+    let mut next = Next::Everybody;
     for _ in 0..LOOKS {
-        let there = again.take();
-        let known = there.as_ref().map_or(0, Vec::len);
-        let looked = signal_marked(variable.as_bytes(), &there.unwrap_or_else(processes));
-        // Whoever was marked may have begun others, and so may who is gone since it was seen.
-        let may_be_more = looked.marked || looked.seen < known;
-        if !may_be_more {
-            if looked.becoming.is_empty() {
-                return;
+        let (there, known) = match next {
+            Next::Everybody => (processes(), 0),
+            Next::Those(those) => {
+                let known = those.len();
+                (those, known)
             }
-            again = Some(looked.becoming);
-        }
+        };
+        let Some(again) = signal_marked(variable.as_bytes(), &there).next(known) else {
+            return;
+        };
+        next = again;
         // An ended process keeps its environment for a moment.
         std::thread::sleep(PAUSE);
     }
     tracing::warn!(variable, "processes of a call could not be ended");
+}
+
+/// Who is looked at next.
+#[cfg(target_os = "linux")]
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Everybody,
+    /// On a busy machine somebody always becomes another program, so only whoever was seen to.
+    Those(Vec<Pid>),
 }
 
 /// All processes of the machine, as far as they can be seen.
@@ -306,7 +313,7 @@ fn processes() -> Vec<Pid> {
 
 /// What was seen of processes.
 #[cfg(target_os = "linux")]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Looked {
     /// How many have an environment, or will have.
     seen: usize,
@@ -316,14 +323,25 @@ struct Looked {
     becoming: Vec<Pid>,
 }
 
+#[cfg(target_os = "linux")]
+impl Looked {
+    /// Who is looked at next, where so many were known to be becoming another program; `None`: none is left.
+    fn next(self, known: usize) -> Option<Next> {
+        // Whoever was marked may have begun others, and so may who is gone since.
+        if self.marked || self.seen < known {
+            Some(Next::Everybody)
+        } else if self.becoming.is_empty() {
+            None
+        } else {
+            Some(Next::Those(self.becoming))
+        }
+    }
+}
+
 /// Looks once at these processes, and ends those that are marked.
 #[cfg(target_os = "linux")]
 fn signal_marked(variable: &[u8], there: &[Pid]) -> Looked {
-    let mut looked = Looked {
-        seen: 0,
-        marked: false,
-        becoming: Vec::new(),
-    };
+    let mut looked = Looked::default();
     for &pid in there {
         // Opened before it is looked at, so that the signal meets what was looked at.
         let flags = rustix::process::PidfdFlags::empty();
@@ -348,3 +366,34 @@ fn signal_marked(variable: &[u8], there: &[Pid]) -> Looked {
 /// Elsewhere the environment of other processes cannot be seen: the group has to do.
 #[cfg(not(target_os = "linux"))]
 fn end_marked(_variable: &str) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Whatever a marked process may have begun is found, and nobody who only becomes a program is looked
+    /// for among all.
+    #[test]
+    fn whoever_becomes_another_program_is_looked_at_again() {
+        let pid = |number| Pid::from_raw(number).unwrap();
+        let looked = |seen, marked, becoming: &[i32]| Looked {
+            seen,
+            marked,
+            becoming: becoming.iter().copied().map(pid).collect(),
+        };
+        let those = |pids: &[i32]| Some(Next::Those(pids.iter().copied().map(pid).collect()));
+        for (looked, known, next) in [
+            (looked(90, false, &[]), 0, None),
+            (looked(90, true, &[7]), 0, Some(Next::Everybody)),
+            (looked(90, false, &[7, 8]), 0, those(&[7, 8])),
+            // Of these one has become a program that is not marked.
+            (looked(2, false, &[8]), 2, those(&[8])),
+            (looked(2, false, &[]), 2, None),
+            // Or is gone.
+            (looked(1, false, &[8]), 2, Some(Next::Everybody)),
+            (looked(1, true, &[]), 1, Some(Next::Everybody)),
+        ] {
+            assert_eq!(looked.next(known), next);
+        }
+    }
+}
