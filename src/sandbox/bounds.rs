@@ -105,10 +105,11 @@ pub const KNOWN_DIRECTORIES: [&str; 38] = [
 ];
 
 /// What lies in those and holds a secret.
-const SECRET_AT_HOME: [&str; 8] = [
+const SECRET_AT_HOME: [&str; 9] = [
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".cabal/config",
+    ".stack/upload",
     ".config/git/credentials",
     ".opam/plugins/opam-publish",
     ".julia/servers",

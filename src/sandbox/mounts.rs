@@ -137,7 +137,8 @@ impl Building {
             fs::create_dir(dev.join(name)).map_err(failed())?;
         }
         for device in DEVICES {
-            self.show(&Shown::at(Path::new(device), Right::Write))?;
+            // What is written to a device is not written to where it lies; its mode and times are the machine's.
+            self.show(&Shown::at(Path::new(device), Right::Read))?;
         }
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         let options = c"newinstance,ptmxmode=0666,mode=0620";
@@ -259,6 +260,8 @@ impl Building {
             if kind(&place).map_err(failed)? != FileType::Directory {
                 rustix::mount::mount_bind("/dev/null", paths::of(&place))
                     .map_err(|errno| failed(errno.into()))?;
+                // It is the machine's.
+                self.restrict(path, Right::Read).map_err(failed)?;
                 self.mounts.0.push(path.clone());
                 continue;
             }

@@ -34,6 +34,7 @@ async fn caches_can_be_used_and_stay_as_they_are() {
         ("home/.cargo/registry/a/lib.rs", "as it was\n"),
         ("home/.cargo/registry/b", "as it was\n"),
         ("home/.cargo/credentials.toml", "SECRET\n"),
+        ("home/.stack/upload/credentials.json", "SECRET\n"),
         ("home/.gitconfig", "[user]\n"),
         ("home/go/pkg/mod/x", "as it was\n"),
     ] {
@@ -41,7 +42,7 @@ async fn caches_can_be_used_and_stay_as_they_are() {
         fs::write(area.path(name), text).unwrap();
     }
     let reach = Reach {
-        read: ["~/.cargo", "~/go", "~/.gitconfig"]
+        read: ["~/.cargo", "~/.stack", "~/go", "~/.gitconfig"]
             .map(str::to_owned)
             .into(),
         ..area.reach()
@@ -81,6 +82,8 @@ async fn caches_can_be_used_and_stay_as_they_are() {
         ),
         ("grep SECRET ~/.cargo/credentials.toml", "-"),
         ("rm ~/.cargo/credentials.toml", "-"),
+        ("chmod 666 ~/.cargo/credentials.toml", "-"),
+        ("grep -r SECRET ~/.stack", "-"),
         ("echo x >> ~/.gitconfig", "-"),
         (
             "echo x > ~/report",

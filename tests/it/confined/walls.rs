@@ -56,6 +56,43 @@ async fn what_stands_for_a_repository_shows_nothing_else() {
     }
 }
 
+/// Devices are the machine's, and what stands for a hidden file is one of them: they are used, and keep
+/// their modes and times, also where their owner runs the tools.
+#[tokio::test]
+async fn devices_are_used_and_keep_their_attributes() {
+    let area = Area::new();
+    let Some((hands, _)) = area.hands(By::Namespaces).await else {
+        return;
+    };
+    let changed = |path: &str| {
+        let data = fs::metadata(path).unwrap();
+        (data.ctime(), data.ctime_nsec())
+    };
+    let devices = [
+        "/dev/null",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/random",
+        "/dev/urandom",
+    ];
+    let before = devices.map(changed);
+    // The mode that they have anyway, so that nothing is amiss where this fails.
+    let places = [&devices[..], &["~/tools/key"]].concat().join(" ");
+    let altered = bash(
+        &hands,
+        &format!("for f in {places}; do chmod 666 $f || touch -a $f || chown 0 $f || echo kept; done 2>&1"),
+    )
+    .await;
+    let kept = altered.content.lines().filter(|line| *line == "kept");
+    assert_eq!(kept.count(), 6, "{altered:?}");
+    assert_eq!(devices.map(changed), before);
+    let used = "echo x >/dev/null && cp a.txt /dev/null && head -c 2 /dev/zero | wc -c && \
+                head -c 2 /dev/urandom | wc -c && ! echo x 2>/dev/null >/dev/full && test -w /dev/null && \
+                wc -c <~/tools/key";
+    assert_eq!(bash(&hands, used).await.content, "2\n2\n0\n");
+    hands.close().await;
+}
+
 /// The kinds of repositories in a workspace, and all that is protected in them.
 fn repositories(area: &Area) -> Vec<&'static str> {
     for name in [
