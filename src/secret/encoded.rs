@@ -27,7 +27,7 @@ pub(super) fn spelled(value: &str) -> Vec<Vec<u8>> {
 }
 
 /// A value as programs write it that break it, without its blanks: as it is if `tells` says that this is not
-/// like other text, encoded, in hexadecimal by words, and in octal and decimal numbers; each form once.
+/// like other text, encoded, in hexadecimal by words, and in numbers one by one; each form once.
 pub(super) fn coded(value: &str, tells: fn(&str) -> bool) -> Vec<Vec<u8>> {
     let bytes = value.as_bytes();
     let mut forms = Forms(once(value));
@@ -41,19 +41,29 @@ pub(super) fn coded(value: &str, tells: fn(&str) -> bool) -> Vec<Vec<u8>> {
         let words = words.flat_map(|two| [hex(two[1], LOWER), hex(two[0], LOWER)]);
         forms.add(words.flatten().collect());
     }
-    forms.add(
-        bytes
-            .iter()
-            .flat_map(|byte| format!("{byte:03o}").into_bytes())
-            .collect(),
-    );
-    forms.add(
-        bytes
-            .iter()
-            .flat_map(|byte| byte.to_string().into_bytes())
-            .collect(),
-    );
+    forms.add(listed(bytes, "", |byte| format!("{byte:03o}")));
+    for between in ["", ","] {
+        forms.add(listed(bytes, between, u8::to_string));
+    }
+    // As `xxd -i` writes bytes, programs, addresses and fingerprints.
+    for (before, between) in [
+        ("0x", ","),
+        ("0x", ""),
+        ("x", ""),
+        ("%", ""),
+        ("", ":"),
+        ("", ","),
+    ] {
+        forms.add(listed(bytes, between, |byte| format!("{before}{byte:02x}")));
+        forms.add(listed(bytes, between, |byte| format!("{before}{byte:02X}")));
+    }
     forms.0
+}
+
+/// Bytes, each said so, with this between any two.
+fn listed(bytes: &[u8], between: &str, say: impl Fn(&u8) -> String) -> Vec<u8> {
+    let said: Vec<String> = bytes.iter().map(say).collect();
+    said.join(between).into_bytes()
 }
 
 /// A value in base64 wherever it begins, and in hexadecimal by bytes; each form once.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::secret::{encoded, unbroken, variable};
+use crate::secret::{encoded, meant, unbroken, variable};
 
 /// What stands in the place of a value.
 const IN_ITS_PLACE: &str = "[secret]";
@@ -120,6 +120,7 @@ impl Known {
             let finders = [known.whole.as_ref(), known.parts.as_ref()];
             let coded = known.coded.as_ref();
             finders.into_iter().flatten().any(|it| it.is_match(text))
+                || finders[0].is_some_and(|it| meant::is_match(it, text.as_bytes()))
                 || coded.is_some_and(|it| unbroken::is_match(it, text.as_bytes()))
         })
     }
@@ -138,7 +139,12 @@ impl Known {
             return Cow::Borrowed(bytes);
         };
         let mut new = Cow::Borrowed(bytes);
-        for without in [Patterns::spelled, Patterns::coded, Patterns::cut] {
+        for without in [
+            Patterns::spelled,
+            Patterns::meant,
+            Patterns::coded,
+            Patterns::cut,
+        ] {
             if let Some(less) = without(known, &new) {
                 new = Cow::Owned(less);
             }
@@ -174,13 +180,18 @@ impl Patterns {
         })
     }
 
+    /// The bytes without what means a value.
+    fn meant(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        meant::replaced(self.whole.as_ref()?, bytes, IN_ITS_PLACE.as_bytes())
+    }
+
     /// The bytes without what encodes a value.
     fn coded(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         unbroken::replaced(self.coded.as_ref()?, bytes, IN_ITS_PLACE.as_bytes())
     }
 
-    /// The bytes without the rest of a value that was cut: one that ends where a line does, or begins
-    /// where one begins.
+    /// The bytes without the rest of a value that was cut: most of it, or what ends where a line does, or
+    /// begins where one begins.
     fn cut(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let parts = self.parts.as_ref()?;
         let mut new = Vec::new();
@@ -212,14 +223,21 @@ fn part(value: &[u8]) -> usize {
     (value.len() / 3).max(8)
 }
 
+/// How much of it is known whatever stands behind it: `strace` sets a quote and points there, `diff -y` what
+/// the other file has, and who colours what it has found sets that apart.
+fn most(value: &[u8]) -> usize {
+    (value.len() / 2).max(20)
+}
+
 /// What is left of a value around these bytes, if it was cut there.
 fn rest(value: &[u8], bytes: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
-    let cuts: [&[u8]; 4] = [b"\n", b"\r", "…".as_bytes(), b"\\n"];
+    let cuts: [&[u8]; 5] = [b"\n", b"\r", b"\x1b", "…".as_bytes(), b"\\n"];
     if bytes[from..].starts_with(&value[..part(value).min(value.len())]) {
         let same = value.iter().zip(&bytes[from..]).take_while(|(a, b)| a == b);
         let end = from + same.count();
         let behind = &bytes[end..];
-        if behind.is_empty() || cuts.iter().any(|cut| behind.starts_with(cut)) {
+        let is_cut = behind.is_empty() || cuts.iter().any(|cut| behind.starts_with(cut));
+        if is_cut || end - from >= most(value) {
             return Some((from, end));
         }
     }
@@ -227,7 +245,8 @@ fn rest(value: &[u8], bytes: &[u8], from: usize, to: usize) -> Option<(usize, us
         let same = value.iter().rev().zip(bytes[..to].iter().rev());
         let start = to - same.take_while(|(a, b)| a == b).count();
         let before = &bytes[..start];
-        if before.is_empty() || cuts.iter().any(|cut| before.ends_with(cut)) {
+        let is_cut = before.is_empty() || cuts.iter().any(|cut| before.ends_with(cut));
+        if is_cut || to - start >= most(value) {
             return Some((start, to));
         }
     }

@@ -15,6 +15,7 @@ mod json;
 mod known;
 mod lines;
 mod masked;
+mod meant;
 mod pieces;
 mod plausible;
 mod quoted;

@@ -46,6 +46,58 @@ fn a_known_value_is_found_however_it_is_written() {
     );
 }
 
+/// What libraries write into addresses, JSON, source code and pages, each in its own way.
+#[test]
+fn a_value_is_found_in_whatever_means_it() {
+    let known = Known::new(["AbC/dEf+GhI@jKl!mNo&9921"]);
+    for text in [
+        "AbC/dEf%2BGhI%40jKl%21mNo%269921",
+        "AbC%2FdEf%2bGhI%40jKl!mNo%269921",
+        r"AbC/dEf+GhI@jKl!mNo\u00269921",
+        r"AbC\/dEf\u002BGhI@jKl!mNo\\u00269921",
+        r"AbC/dEf\x2bGhI@jKl!mNo\x269921",
+        "AbC/dEf+GhI@jKl!mNo&amp;9921",
+        "AbC&#x2F;dEf&#43;GhI@jKl!mNo&#38;9921",
+        r"\u0041\u0062C/dEf+GhI@jKl!mNo&9921",
+    ] {
+        for (before, behind) in [("", ""), ("50%, a%20b&amp;é\\u00e9 ", "%%41&\\")] {
+            let text = format!("{before}{text}{behind}");
+            assert_eq!(known.replace(&text), format!("{before}[secret]{behind}"));
+            assert!(known.is_in(&text));
+        }
+    }
+    for other in ["AbC/dEf%2BGhI%40jKl%21mNo%26992", "&#;&#x;%+1%zz\\u+041\\"] {
+        assert_eq!(known.replace(other), other);
+    }
+}
+
+/// Most of a value is known whatever stands around it, and less of it only where it was cut.
+#[test]
+fn most_of_a_value_is_found_anywhere() {
+    let known = Known::new(["tok-4f7Qz9.0b8Xk2Lm5Rt1Vw6Yc3Hd8Jn.0123456789"]);
+    for (text, expected) in [
+        (
+            r#"write(1, "tok-4f7Qz9.0b8Xk2Lm5Rt1Vw6Yc3Hd8"..., 45) = 45"#,
+            r#"write(1, "[secret]"..., 45) = 45"#,
+        ),
+        (
+            "k: tok-4f7Qz9.0b8Xk2Lm5Rt1V   | k: tok-other",
+            "k: [secret]   | k: tok-other",
+        ),
+        (
+            "tok-4f7Qz9.0b8Xk\x1b[01;31m\x1b[K2Lm5\x1b[m\x1b[KRt1Vw6Yc3Hd8Jn.0123456789",
+            "[secret]\x1b[01;31m\x1b[K2Lm5\x1b[m\x1b[K[secret]",
+        ),
+        ("not Rt1Vw6Yc3Hd8Jn.0123456789.txt", "not [secret].txt"),
+        (
+            "tok-4f7Qz9.0b8Xk2L and tok-4",
+            "tok-4f7Qz9.0b8Xk2L and tok-4",
+        ),
+    ] {
+        assert_eq!(known.replace(text), expected);
+    }
+}
+
 /// What programs print that encode: with line ends, blanks, and both as JSON writes them.
 #[test]
 fn an_encoded_value_is_found_over_line_ends() {
@@ -79,7 +131,7 @@ fn an_encoded_value_is_found_over_line_ends() {
 }
 
 /// How programs show the bytes that they are given, with numbers before their lines and text beside them.
-const DUMPS: [&str; 27] = [
+const DUMPS: [&str; 32] = [
     "od -tx1",
     "od -tx1z",
     "od -An -tx1",
@@ -95,6 +147,11 @@ const DUMPS: [&str; 27] = [
     "xxd -u",
     "xxd -c 12 -g 1",
     "xxd -p",
+    "xxd -i",
+    r"xxd -p | sed 's/../\\x&/g'",
+    "xxd -p | sed 's/../%&/g'",
+    "xxd -p | sed 's/../:&/g'",
+    "od -An -v -tu1 | sed 's/  */, /g'",
     "xxd | nl",
     "xxd | grep -n .",
     "hexdump -C | cat -n",
