@@ -9,7 +9,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use crate::secret::{encoded, meant, unbroken, variable};
 
 /// What stands in the place of a value.
-const IN_ITS_PLACE: &str = "[secret]";
+pub(crate) const IN_ITS_PLACE: &str = "[secret]";
 
 /// A shorter value is no secret, or not one that can be told from other text.
 const SHORTEST: usize = 8;

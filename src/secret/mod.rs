@@ -28,6 +28,7 @@ mod variable;
 
 use std::borrow::Cow;
 
+pub(crate) use known::IN_ITS_PLACE;
 pub use known::Known;
 pub use lines::Lines;
 pub use masked::masked;

@@ -14,7 +14,7 @@ use similar::{DiffableStr as _, group_diff_ops};
 use crate::difference;
 use crate::exchange::{Facts, FileWritten, ToolSpec};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
-use crate::tools::{Outcome, clip, declared, file, schema};
+use crate::tools::{Outcome, clip, declared, file, schema, stand_in};
 
 /// The longest difference shown, in characters.
 const DIFFERENCE: u64 = 4000;
@@ -87,6 +87,9 @@ fn edit(site: &Site, Arguments { path, edits }: &Arguments) -> Result<Outcome, R
     if *bytes == old.bytes {
         return refused("the edits leave everything as it is.");
     }
+    if let Some(why) = stand_in::loss(&old.bytes, &bytes) {
+        return refused(&why);
+    }
     let sha256 = file::replace(&spot, &bytes, Some(&old))?;
     let name = site.name(path);
     let difference = difference(&old.bytes, &bytes);
@@ -148,6 +151,9 @@ impl Replacement {
     /// Why the text was not found, with what comes nearest to it.
     fn not_found(&self, bytes: &[u8]) -> String {
         let mut text = "`old` is not in the file.".to_owned();
+        if let Some(advice) = stand_in::advice(&self.old) {
+            write!(text, " {advice}").ok();
+        }
         if let Some((first, lines)) = nearest(bytes, &self.old) {
             match lines.len() {
                 0 | 1 => write!(text, " The nearest text, line {first}:"),

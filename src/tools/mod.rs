@@ -32,6 +32,7 @@ mod moves;
 pub(crate) mod job;
 pub mod external;
 pub(crate) mod hook;
+mod stand_in;
 pub(crate) mod edit;
 pub(crate) mod read;
 pub(crate) mod write;

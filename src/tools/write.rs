@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::exchange::{Facts, FileWritten, ToolSpec};
 use crate::tools::scope::{Missing, Refusal, Site, quoted};
-use crate::tools::{Outcome, declared, file, schema};
+use crate::tools::{Outcome, declared, file, schema, stand_in};
 use crate::words::grouped;
 
 /// The arguments of `Write`.
@@ -48,6 +48,10 @@ fn write(site: &Site, Arguments { path, content }: &Arguments) -> Result<Outcome
                 "{path}: not written, {why}. Read it first."
             )));
         }
+        if let Some(why) = stand_in::loss(&old.bytes, content.as_bytes()) {
+            let path = quoted(path);
+            return Ok(Outcome::error(format!("{path}: not written, {why}")));
+        }
     }
     let sha256 = file::replace(&spot, content.as_bytes(), old.as_ref())?;
     let done = if old.is_some() { "Replaced" } else { "Created" };
@@ -56,8 +60,13 @@ fn write(site: &Site, Arguments { path, content }: &Arguments) -> Result<Outcome
         lines => format!("{} lines", grouped(lines as u64)),
     };
     let name = site.name(path);
-    let text = format!("{done} {} ({lines}).", quoted(&name));
-    Ok(Outcome::ok(text).with_facts(Facts {
+    let mut outcome = Outcome::ok(format!("{done} {} ({lines}).", quoted(&name)));
+    if old.is_none()
+        && let Some(remark) = stand_in::remark(content.as_bytes())
+    {
+        outcome.add_line(&remark);
+    }
+    Ok(outcome.with_facts(Facts {
         wrote: vec![FileWritten { path: name, sha256 }],
         ..Facts::default()
     }))

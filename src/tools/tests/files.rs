@@ -16,13 +16,13 @@ use crate::tools::workspace::Workspace;
 use crate::tools::{Outcome, bash, edit, read, write};
 
 /// A workspace in a directory that holds other things as well.
-struct Bench {
+pub(super) struct Bench {
     place: TempDir,
     site: Site,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join("tree/sub")).unwrap();
         fs::write(place.path().join("secret"), "secret\n").unwrap();
@@ -41,12 +41,12 @@ impl Bench {
         self.place.path().join(name)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.site.workspace.root().join(name)
     }
 
     /// Puts a file there and lets the model have seen it.
-    fn put(&mut self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(super) fn put(&mut self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.at(name), bytes.as_ref()).unwrap();
         self.site.known = Some(Digest::of(bytes.as_ref()));
     }
@@ -60,14 +60,14 @@ impl Bench {
         read::run(&self.site, &arguments.to_string())
     }
 
-    fn write(&self, path: &str, content: &str) -> Outcome {
+    pub(super) fn write(&self, path: &str, content: &str) -> Outcome {
         write::run(
             &self.site,
             &json!({"path": path, "content": content}).to_string(),
         )
     }
 
-    fn edit(&self, path: &str, edits: &[(&str, &str)]) -> Outcome {
+    pub(super) fn edit(&self, path: &str, edits: &[(&str, &str)]) -> Outcome {
         let edits: Vec<_> = edits
             .iter()
             .map(|(old, new)| json!({"old": old, "new": new}))
@@ -79,7 +79,7 @@ impl Bench {
     }
 
     /// What a call said, with the workspace's own path taken out.
-    fn said(&self, outcome: &Outcome) -> String {
+    pub(super) fn said(&self, outcome: &Outcome) -> String {
         let root = self.site.workspace.root().to_str().unwrap();
         let place = root.strip_suffix("/tree").unwrap();
         format!(

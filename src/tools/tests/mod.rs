@@ -2,3 +2,4 @@
 
 mod files;
 mod search;
+mod stand_in;
