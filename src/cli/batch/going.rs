@@ -38,6 +38,10 @@ const AHEAD: usize = 256;
 /// How many wrong lines are told to people one by one, and how many remarks.
 const TOLD: usize = 10;
 
+/// What is said once when a line waits for another though there is room for its run.
+const WAITS: &str =
+    "tasks of one workspace work one after another; --share-workspace lets them work at once";
+
 /// What is said when all is ended at once.
 const AT_ONCE: &str = "ended at once; the same command goes on where it stopped";
 
@@ -277,7 +281,10 @@ impl Going<'_> {
         };
         match job {
             Ok(job) if self.is_free(&job) => self.begin(job).await,
-            Ok(job) => self.waiting.push_back(job),
+            Ok(job) => {
+                self.remark(WAITS);
+                self.waiting.push_back(job);
+            }
             Err(failure) => {
                 let outcome = Outcome::failed(number, id, &failure);
                 self.tell_wrong(&outcome);
@@ -322,14 +329,19 @@ impl Going<'_> {
     fn begins(&mut self, begins: &Begins) {
         self.term.hide(&begins.known);
         for remark in &begins.remarks {
-            if self.remarks.len() < TOLD && !self.remarks.contains(remark) {
-                self.remarks.push(remark.clone());
-                self.say(Look::Faint, remark);
-            }
+            self.remark(remark);
         }
         if self.jobs.args.logs.verbose > 0 {
             let (number, run) = (begins.number, &begins.run);
             self.say(Look::Plain, &format!("line {number}: run {run} begins"));
+        }
+    }
+
+    /// Tells something once.
+    fn remark(&mut self, remark: &str) {
+        if self.remarks.len() < TOLD && self.remarks.iter().all(|told| told != remark) {
+            self.remarks.push(remark.to_owned());
+            self.say(Look::Faint, remark);
         }
     }
 
@@ -358,7 +370,12 @@ impl Going<'_> {
             let totals = totals.unwrap_or_default();
             self.say(Look::Plain, &format!("line {number}: {reason}, {totals}"));
         }
-        Ok(self.results.write(&outcome, self.term)?)
+        // Where no run could begin, the same is found each time.
+        match outcome.run {
+            Some(_) => self.results.write(&outcome, self.term)?,
+            None => self.results.write_once(&outcome, self.term)?,
+        }
+        Ok(())
     }
 
     /// Counts a line on which no run could work, and tells the first ones.
@@ -392,6 +409,7 @@ impl Going<'_> {
         let running = format!("{} running", amount::count(self.batch.open() as u64));
         let parts = [
             Some(running),
+            some(self.waiting.len() as u64, "waiting for a workspace"),
             Some(format!("{} finished", amount::count(finished))),
             some(unfinished + wrong, "failed"),
             some(before, "done before"),
@@ -439,12 +457,20 @@ impl Going<'_> {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         self.say(Look::Faint, &format!("batch: {}", parts.join(", ")));
+        if before > 0 && matches!(self.results, Results::Standard) && !self.jobs.args.all {
+            let text = "results of what was done before are not written again; --all writes them";
+            self.say(Look::Faint, text);
+        }
         if let Some(exit) = self.stopped {
-            let is_left = self.is_left || !self.is_read || !self.waiting.is_empty();
-            if is_left || self.batch.open() > 0 {
+            let is_left = self.is_left || !self.waiting.is_empty() || self.batch.open() > 0;
+            if is_left || !self.is_read_to_its_end() {
                 self.say(Look::Plain, "the same command goes on where it stopped");
+                return Ok(exit);
             }
-            return Ok(exit);
+            // A limit that the last answer of all reaches ends nothing.
+            if exit != Exit::Limit {
+                return Ok(exit);
+            }
         }
         if unfinished_before > 0 {
             let runs = amount::of(unfinished_before, "run");
@@ -456,6 +482,11 @@ impl Going<'_> {
             0 => Exit::Done,
             _ => Exit::Unfinished,
         })
+    }
+
+    /// Whether the file holds no line that was not looked at.
+    fn is_read_to_its_end(&mut self) -> bool {
+        self.is_read || matches!(self.tasks.next(), Ok(None))
     }
 
     /// Writes a line to standard error, unless people want to read only what went wrong.

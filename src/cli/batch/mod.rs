@@ -132,7 +132,7 @@ const QUIET: &str = "Say nothing but results and what is wrong with lines";
 const HELP: &str = "\
 A line of TASKS.jsonl says at least what to do:
   {\"task\": \"make the failing test pass\", \"workspace\": \"shop\"}
-  {\"id\": \"map\", \"task\": \"explain src/main.rs\", \"max_cost\": 0.5}
+  {\"id\": \"map\", \"task\": \"explain src/main.rs\", \"workspace\": \"web\"}
 It may also have task_file, model, check, append_instructions; schema (a path,
 or the schema itself); attach, tools and no_tools (lists); set (an object of
 settings); and max_rounds, max_tokens, max_cost and max_time, the limits of its
@@ -147,13 +147,16 @@ and the others go on.
 
 The same command goes on where it stopped: lines that are done are not done
 again, and runs that were interrupted, or whose provider failed, are gone on
-with. Lines are known by what they say: others may be added before them, and a
-line that was changed is a new task. Limits of all runs together count from the
-beginning of the command, and are seen behind an answer, so that a little more
-may be used; runs that they end are `interrupted`.
+with. A batch is known by the path of its file and --name, a line by what it
+says: others may be added before it, and one that was changed is a new task, but
+what the files say that it names is not compared. A file that --output names keeps the
+results that it has; where results go elsewhere, --all writes all of them again.
+Limits of all runs together count from the beginning of the command, and are
+seen behind an answer, so that a little more may be used; runs that they end are
+`interrupted`.
 
 Examples:
-  undertext batch -m gpt-5 tasks.jsonl > results.jsonl
+  undertext batch -m gpt-5 --output results.jsonl tasks.jsonl
   undertext batch -m gpt-5 -j 16 --max-cost 20 --output out.jsonl tasks.jsonl
   undertext batch -m qwen3 --name with-qwen3 tasks.jsonl
 

@@ -115,8 +115,11 @@ fn results_come_as_runs_end_and_a_workspace_has_one_run_at_a_time() {
     let finished = "finished".to_owned();
     let in_order = [5, 1, 2].map(|line| (line, finished.clone()));
     assert_eq!((ran.code, &*good), (1, &in_order[..]), "{ran:?}");
-    // Who reads no terminal reads no live line.
+    // Who reads no terminal reads no live line, and why something waits only once.
     assert!(!ran.err.contains('\r'), "{ran:?}");
+    let waits =
+        "tasks of one workspace work one after another; --share-workspace lets them work at once\n";
+    assert_eq!(ran.err.matches(waits).count(), 1, "{ran:?}");
 
     let results = results(&ran.out);
     let first = results.iter().find(|result| result["line"] == 1).unwrap();
@@ -270,6 +273,22 @@ fn a_batch_that_is_stopped_leaves_runs_that_can_be_gone_on_with() {
         let after = place.transcripts();
         assert!(begun.iter().all(|run| after.contains(run)), "{ran:?}");
         assert_eq!(after.len(), 3, "{begun:?} {after:?}");
+    }
+}
+
+/// What the last answer of all reaches has ended nothing.
+#[test]
+fn a_limit_that_is_reached_when_all_is_done_is_none() {
+    let place = Place::new();
+    let provider = Provider::answering(|_| says("Done."));
+    tasks(&place, &["a", "b"].map(task));
+    for (more, code, lines) in [
+        (&["--jobs", "1", "--max-tokens", "1"][..], 3, &[1][..]),
+        (&["--jobs", "1", "--max-tokens", "1"], 0, &[2]),
+    ] {
+        let ran = place.run(&line(&provider, more));
+        let lines: Vec<_> = lines.iter().map(|line| (*line, "finished")).collect();
+        check(&ran, code, &lines);
     }
 }
 
