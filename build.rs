@@ -3,7 +3,7 @@
 //!
 //! The C library takes them since glibc 2.36; with an older one such a program does not even start. So one is
 //! built and run here, with the linker and the flags of the build; if that fails in any way, nothing
-//! changes.
+//! changes. Whoever builds for machines with an older one sets `UNDERTEXT_PACKED=0`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,11 +18,16 @@ use std::process::{Command, Stdio};
 /// What the linker is told.
 const PACKED: &str = "-Wl,-z,pack-relative-relocs";
 
+/// Set to 0, it leaves relocations as every C library takes them.
+const ASKED: &str = "UNDERTEXT_PACKED";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    println!("cargo::rerun-if-env-changed={ASKED}");
     // Only the program is linked so, and only as a program for this machine.
-    let is_wanted = env::var_os("CARGO_FEATURE_CLI").is_some()
+    let is_wanted = env::var(ASKED).as_deref() != Ok("0")
+        && env::var_os("CARGO_FEATURE_CLI").is_some()
         && env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux")
         && env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu")
         && env::var_os("HOST") == env::var_os("TARGET");
