@@ -41,6 +41,36 @@ impl Model for Endless {
     }
 }
 
+/// What a run of so many rounds allocates in all: how often, and how many bytes.
+fn allocated(rounds: u32) -> (u64, u64) {
+    let mut policy = Policy::default();
+    policy.limits.rounds = None;
+    let model = Endless {
+        left: AtomicU32::new(rounds),
+        chars: 4000,
+    };
+    let agent = scene::agent(64_000, policy, model);
+    let storage = MemoryStorage::default();
+    let mut recorder = scene::create(&storage);
+    let task = Some(Task::new("Read everything."));
+    let info = allocation_counter::measure(|| {
+        let finished = scene::go(&agent, &mut recorder, task).unwrap();
+        assert_eq!(finished.reason, Reason::Finished);
+    });
+    (info.count_total, info.bytes_total)
+}
+
+#[test]
+fn a_round_allocates_no_more_for_those_before_it() {
+    let [(none, few), (some, more), (all, most)] = [250, 500, 1000].map(allocated);
+    // What the second quarter of the longest run allocates a round, and what its last half does.
+    let early = ((some - none) / 250, (more - few) / 250);
+    let late = ((all - some) / 500, (most - more) / 500);
+    println!("allocations and bytes a round: {early:?}, then {late:?}");
+    assert!(late.0 * 10 < early.0 * 12, "{early:?} {late:?}");
+    assert!(late.1 * 10 < early.1 * 12, "{early:?} {late:?}");
+}
+
 #[test]
 fn a_round_costs_what_is_new() {
     const ROUNDS: u32 = 2000;
