@@ -269,7 +269,7 @@ guard 'no link of the workspace leads the form of an answer' src/cli/answer_form
 guard 'a run that is taken up has the workspace in which it began' src/cli/planted.rs \
     '(None, Some(run)) => {' '(None, Some(run)) if run.is_empty() => {' --test it hostile
 guard 'no link of the workspace leads what is written' src/cli/run.rs \
-    'planted::check_written(args, &start, process)?;' '' --test it hostile
+    'planted::check_written(args, &start, process)?;' '' --test it hostile::nothing_is_written
 guard 'an index elsewhere is not believed' src/cli/site.rs \
     'Ok(if is_ours {' 'Ok(if is_ours || path.is_file() {' --test it confined::program
 guard 'who becomes another program is looked at again' src/tools/family.rs \
