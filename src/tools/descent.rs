@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// How often what should be gone is looked for.
 pub(super) const LOOKS: usize = 500;
@@ -23,8 +25,11 @@ pub(super) const LOOKS: usize = 500;
 /// How often it is ended without being stopped first: few processes do not multiply.
 const SIMPLY: usize = 2;
 
-/// How long it may take to be gone before it is looked for again.
-pub(super) const PAUSE: Duration = Duration::from_millis(1);
+/// How long it may take to be gone before it is looked for again: a millisecond.
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 
 /// How often an environment is read that is said to be there.
 const TRIES: usize = 8;
@@ -116,7 +121,7 @@ impl Listed {
 
 /// Now, as it is said of a process that begins now.
 pub(crate) fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now = clock_gettime(ClockId::Boottime);
     let ticks = u128::from(rustix::param::clock_ticks_per_second());
     let since = Duration::try_from(now).unwrap_or_default().as_nanos();
     u64::try_from(since * ticks / 1_000_000_000).unwrap_or(u64::MAX)
@@ -285,9 +290,18 @@ pub(super) fn end_below(leader: Pid) -> bool {
         for process in &found {
             process.signal(Signal::KILL);
         }
-        std::thread::sleep(PAUSE);
+        pause();
     }
     false
+}
+
+/// Waits a little before the next look, also while signals arrive.
+///
+/// A sleep of a length is begun again for what is left after each signal, and the system adds its slack
+/// (50 µs) each time: asked to end more often than that, a program would sleep for as long as it is asked.
+pub(super) fn pause() {
+    let until = clock_gettime(ClockId::Monotonic) + PAUSE;
+    while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
 /// Stops everything below a process, of which this was found, until two looks in a row find nothing

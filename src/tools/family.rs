@@ -17,7 +17,7 @@ use rustix::process::{WaitId, WaitIdOptions, WaitOptions};
 use tokio::process::Child;
 
 #[cfg(target_os = "linux")]
-use crate::tools::descent::{self, LOOKS, Listed, PAUSE};
+use crate::tools::descent::{self, LOOKS, Listed};
 
 /// The variable that marks a process and all that descends from it.
 pub(crate) const MARK: &str = "UNDERTEXT_CALL";
@@ -219,7 +219,7 @@ pub(crate) fn end_strays() {
             return;
         }
         descent::end_below(own);
-        std::thread::sleep(PAUSE);
+        descent::pause();
     }
     tracing::warn!("processes that were left behind could not be ended");
 }
@@ -289,7 +289,7 @@ fn end_marked(variable: &str) {
         };
         next = again;
         // An ended process keeps its environment for a moment.
-        std::thread::sleep(PAUSE);
+        descent::pause();
     }
     tracing::warn!(variable, "processes of a call could not be ended");
 }
