@@ -63,6 +63,9 @@ pub fn end_all() {
 /// Ends the families that live without asking them to, and refuses to begin more; whether any ever
 /// began, which may have left something behind.
 pub(crate) fn end_running() -> bool {
+    // Whoever ends them already is waited for: a program that exited before would leave them stopped.
+    static ENDING: Mutex<()> = Mutex::new(());
+    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let (begun, leaders) = {
         let mut living = living();
         living.closed = true;
