@@ -274,6 +274,12 @@ guard 'an index elsewhere is not believed' src/cli/site.rs \
     'Ok(if is_ours {' 'Ok(if is_ours || path.is_file() {' --test it confined::program
 guard 'who becomes another program is looked at again' src/tools/family.rs \
     'Some(Next::Those(self.becoming))' 'None' --lib tools::family
+guard 'who ends all that lives second waits' src/tools/family.rs \
+    'let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);' 'let _ending = &ENDING;' \
+    --lib tools::family
+guard 'a sleep ends while signals arrive' src/tools/descent.rs \
+    'while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}' \
+    'let _ = until; std::thread::sleep(PAUSE);' --lib tools::descent
 guard 'a shared directory that cannot be made is told' src/hands/hints.rs \
     '|| line.contains(SHARED_DIRECTORY) && says(line, &MISSING)' '' --test it confined::modes::whoever
 guard 'devices keep their attributes' src/sandbox/mounts.rs \

@@ -147,7 +147,7 @@ impl Limits {
             loop {
                 let now = self.look(&mut ended);
                 let grows = now > before + MANY;
-                std::thread::sleep(if grows { HURRIED } else { LOOKING });
+                descent::sleep(if grows { HURRIED } else { LOOKING });
                 before = now;
             }
         };

@@ -25,11 +25,8 @@ pub(super) const LOOKS: usize = 500;
 /// How often it is ended without being stopped first: few processes do not multiply.
 const SIMPLY: usize = 2;
 
-/// How long it may take to be gone before it is looked for again: a millisecond.
-const PAUSE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 1_000_000,
-};
+/// How long it may take to be gone before it is looked for again.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How often an environment is read that is said to be there.
 const TRIES: usize = 8;
@@ -295,12 +292,21 @@ pub(super) fn end_below(leader: Pid) -> bool {
     false
 }
 
-/// Waits a little before the next look, also while signals arrive.
+/// Waits a little before the next look.
+pub(super) fn pause() {
+    sleep(PAUSE);
+}
+
+/// Sleeps so long, and no longer if signals arrive meanwhile.
 ///
 /// A sleep of a length is begun again for what is left after each signal, and the system adds its slack
 /// (50 µs) each time: asked to end more often than that, a program would sleep for as long as it is asked.
-pub(super) fn pause() {
-    let until = clock_gettime(ClockId::Monotonic) + PAUSE;
+pub(crate) fn sleep(length: Duration) {
+    let length = Timespec {
+        tv_sec: length.as_secs().cast_signed(),
+        tv_nsec: length.subsec_nanos().into(),
+    };
+    let until = clock_gettime(ClockId::Monotonic) + length;
     while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
@@ -328,6 +334,11 @@ fn stop_below(leader: Pid, mut found: Vec<Listed>) -> Vec<Listed> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use nix::sys::pthread::{pthread_kill, pthread_self};
+    use tokio::signal::unix::{SignalKind, signal};
+
     use super::*;
 
     /// What begins is neither of the past nor of the future.
@@ -364,6 +375,33 @@ mod tests {
             assert!(own.contains(&leader.as_raw_nonzero().get()));
         };
         std::thread::scope(|scope| scope.spawn(begin).join().unwrap());
+    }
+
+    /// Signals come for as long as it sleeps, but not without end.
+    #[test]
+    fn a_sleep_ends_also_while_signals_arrive() {
+        const MOST: u64 = 1_000_000;
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_io().build().unwrap();
+        let _entered = runtime.enter();
+        let _outlived = signal(SignalKind::user_defined1()).unwrap();
+        let sleeper = pthread_self();
+        let sent = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while sent.fetch_add(1, Ordering::Relaxed) < MOST {
+                    pthread_kill(sleeper, nix::sys::signal::SIGUSR1).unwrap();
+                }
+            });
+            while sent.load(Ordering::Relaxed) < 2 {
+                std::thread::yield_now();
+            }
+            for _ in 0..30 {
+                sleep(PAUSE);
+            }
+            let before = sent.swap(MOST, Ordering::Relaxed);
+            assert!(before < MOST, "it slept until no signal came any more");
+        });
     }
 
     /// A `stat` of a process with so much memory whose code and environment lie here.

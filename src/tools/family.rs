@@ -374,6 +374,57 @@ fn end_marked(_variable: &str) {}
 mod tests {
     use super::*;
 
+    /// Whoever ends what lives first may not have done so when another wants to leave.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it stands for what a tool began")]
+    fn whoever_ends_all_that_lives_second_leaves_nothing_either() {
+        const ALONE: &str = "UNDERTEXT_TEST_ALONE";
+        const NAME: &str =
+            "tools::family::tests::whoever_ends_all_that_lives_second_leaves_nothing_either";
+        // A program in which all that lives was ended begins nothing any more, so it has one of its own.
+        if std::env::var_os(ALONE).is_none() {
+            let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+            let done = test.args(["--exact", NAME]).env(ALONE, "1").output();
+            let done = done.unwrap();
+            let said = String::from_utf8_lossy(&done.stdout);
+            assert!(done.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let begin = |_| {
+            let mut shell = std::process::Command::new("/bin/sh");
+            std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+            let child = shell
+                .args(["-c", "sleep 60 & sleep 60 & wait"])
+                .spawn()
+                .unwrap();
+            let leader = Pid::from_child(&child);
+            assert!(adopt(leader));
+            while descent::below(leader).len() < 2 {
+                std::thread::yield_now();
+            }
+            (child, descent::below(leader))
+        };
+        let (mut leaders, below): (Vec<_>, Vec<_>) = (0..8).map(begin).unzip();
+        let below = below.concat();
+        let below: Vec<_> = below.iter().map(Listed::identity).collect();
+        let together = std::sync::Barrier::new(2);
+        let left = || {
+            together.wait();
+            end_running();
+            let there = descent::processes().filter(|one| !one.ended);
+            there.filter(|one| below.contains(&one.identity())).count()
+        };
+        let left = std::thread::scope(|scope| {
+            let other = scope.spawn(left);
+            (left(), other.join().unwrap())
+        });
+        for leader in &mut leaders {
+            leader.kill().unwrap();
+            leader.wait().unwrap();
+        }
+        assert_eq!(left, (0, 0));
+    }
+
     /// Whatever a marked process may have begun is found, and nobody who only becomes a program is looked
     /// for among all.
     #[test]
