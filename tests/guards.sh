@@ -280,8 +280,8 @@ guard 'who ends all that lives second waits' src/tools/family.rs \
 guard 'a sleep ends while signals arrive' src/tools/descent.rs \
     'while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}' \
     'let _ = until; std::thread::sleep(PAUSE);' --lib tools::descent
-guard 'a shared directory that cannot be made is told' src/hands/hints.rs \
-    '|| line.contains(SHARED_DIRECTORY) && says(line, &MISSING)' '' --test it confined::modes::whoever
+guard 'a shared directory that cannot be made is told' src/hands/modes.rs \
+    '|| line.contains(directory) && line.contains(missing)' '' --test it confined::modes::whoever
 guard 'devices keep their attributes' src/sandbox/mounts.rs \
     'self.show(&Shown::at(Path::new(device), Right::Read))?;' \
     'self.show(&Shown::at(Path::new(device), Right::Write))?;' --test it confined::walls::devices

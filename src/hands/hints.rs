@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::exchange::Status;
+use crate::hands::modes;
 use crate::hands::unreached::{self, says};
 use crate::sandbox::Bounds;
 use crate::tools::Outcome;
@@ -39,47 +40,6 @@ const PINGS: [&str; 4] = [
     "ping: permission denied",
 ];
 
-/// How they say that they cannot give a file a mode. In the workspace the sandbox refuses but two of its
-/// bits.
-const MODES: [&str; 10] = [
-    "changing permissions of",
-    "change permissions of",
-    "preserving permissions for",
-    "setting permissions for",
-    "set permissions of",
-    "set permissions on",
-    "cannot change mode to",
-    // Busybox, Go and Node name the call.
-    "chmod",
-    "fchmod",
-    // Git gives what it has made the mode of a shared repository.
-    "unable to create temporary file",
-];
-
-/// How git says so, which does not say why.
-const SHARED: [&str; 3] = [
-    "writable by group",
-    "unable to set permission to",
-    "cannot fix permission bits on",
-];
-
-/// How it says so of a directory that it has just made, with an error that was another's.
-const SHARED_DIRECTORY: &str = "unable to create directory for";
-
-/// Where a trace of Python's says which call it was, or cannot.
-const TRACED: [&str; 7] = [
-    "file \"<string>\"",
-    "file \"<stdin>\"",
-    "chmod(",
-    "in copymode",
-    "in copystat",
-    "in copytree",
-    "shutil.error: ",
-];
-
-/// How they say that something is not for them to do.
-const FORBIDDEN: &str = "operation not permitted";
-
 /// How programs say that they may not write.
 const WRITE: [&str; 2] = ["read-only file system", "erofs"];
 
@@ -109,10 +69,6 @@ const READ: [&str; 2] = ["no such file or directory", "permission denied"];
 
 /// How programs say that there is nothing.
 const MISSING: [&str; 2] = ["no such file or directory", "enoent"];
-
-/// What is said of modes.
-const MARKED: &str = "[no file can be made setuid or setgid here (modes such as 4755 or g+s; sandbox), \
-                      since others could run it with the user's rights; other modes can be set]";
 
 /// What the sandbox allows, as far as refusals are told apart.
 #[derive(Clone, Debug, Default)]
@@ -179,9 +135,7 @@ impl Hints {
         if last.iter().any(is_unwritten) {
             lines.push(self.unwritten());
         }
-        if last.iter().any(|line| is_mode(&line.to_lowercase())) {
-            lines.push(MARKED.to_owned());
-        }
+        lines.extend(modes::surely(&last));
         lines
     }
 
@@ -263,14 +217,7 @@ impl Hints {
                     .to_owned(),
             );
         }
-        let is_trace = |line: &str| says(line, &["permissionerror: ", "shutil.error: "]);
-        let is_traced = says(&text, &TRACED)
-            && text
-                .lines()
-                .any(|line| is_trace(line) && line.contains(&format!("{FORBIDDEN}: '")));
-        if text.lines().any(is_mode) || is_traced {
-            lines.push(MARKED.to_owned());
-        }
+        lines.extend(modes::line(content));
         if says(&text, &PINGS) {
             lines.push(
                 "[no host can be pinged here (sandbox); try a connection instead, such as curl, if the \
@@ -329,223 +276,138 @@ impl Hints {
     }
 }
 
-/// Whether a line, in small letters, says that a mode cannot be given.
-fn is_mode(line: &str) -> bool {
-    says(line, &MODES) && line.contains(FORBIDDEN)
-        || says(line, &SHARED)
-        || line.contains(SHARED_DIRECTORY) && says(line, &MISSING)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::exchange::Facts;
 
-    #[test]
-    #[expect(clippy::too_many_lines, reason = "it is a table")]
-    fn a_failure_that_the_sandbox_explains_says_so() {
+    /// How the line begins that is added to what a command said.
+    fn told(status: Status, content: &str) -> String {
         let hints = Hints {
             home: Some("/home/u".into()),
             ..Hints::default()
         };
-        let told = |content: &str, exit: i32| {
-            let status = if exit == 0 { Status::Ok } else { Status::Error };
-            let mut outcome = Outcome::new(status, content).with_facts(Facts {
-                exit: Some(exit),
-                ..Facts::default()
-            });
-            hints.add("Bash", &mut outcome);
-            let added = outcome.content.strip_prefix(content).unwrap().trim();
-            added.split(' ').take(3).collect::<Vec<_>>().join(" ")
-        };
-        for (content, exit, expected) in [
+        let mut outcome = Outcome::new(status, content).with_facts(Facts {
+            exit: Some(i32::from(status != Status::Ok)),
+            ..Facts::default()
+        });
+        hints.add("Bash", &mut outcome);
+        let added = outcome.content.strip_prefix(content).unwrap().trim();
+        added.split(' ').take(3).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What programs print, as they print it.
+    #[test]
+    fn a_failure_that_the_sandbox_explains_says_so() {
+        let failed = [
             (
-                "curl: (6) Could not resolve host: example.com",
-                6,
-                "[could not reach",
-            ),
-            (
-                "warning: spurious network error: Couldn't connect to server",
-                101,
-                "[the network is",
-            ),
-            ("npm error code EAI_AGAIN", 1, "[the network is"),
-            ("  code: 'ENOTFOUND',", 1, "[the network is"),
-            (
-                "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
-                1,
                 "",
+                &[
+                    "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+                    "ModuleNotFoundError: No module named 'yaml'",
+                    "cannot find ThemeFile",
+                    "curl: (7) Failed to connect to localhost port 9",
+                    "rm: cannot remove 'mnt': Device or resource busy",
+                    "bash: line 1: ./noexec.sh: Permission denied",
+                    "git@h: Permission denied (publickey).",
+                    "cat: src/x: No such file or directory",
+                    "cat: /tmp/x: No such file or directory",
+                    "chown: changing ownership of 'x': Operation not permitted",
+                    "1 test failed",
+                ][..],
             ),
-            ("ModuleNotFoundError: No module named 'yaml'", 1, ""),
-            ("cannot find ThemeFile", 1, ""),
             (
-                "dial tcp: lookup proxy.golang.org: no such host",
-                1,
                 "[could not reach",
+                &[
+                    "curl: (6) Could not resolve host: example.com",
+                    "dial tcp: lookup proxy.golang.org: no such host",
+                    "ERROR: No matching distribution found for x",
+                ],
             ),
             (
-                "curl: (56) CONNECT tunnel failed, response 403",
-                56,
                 "[the network is",
+                &[
+                    "warning: spurious network error: Couldn't connect to server",
+                    "npm error code EAI_AGAIN",
+                    "  code: 'ENOTFOUND',",
+                    "curl: (56) CONNECT tunnel failed, response 403",
+                    "socket.gaierror: [Errno -3] Temporary failure in name resolution",
+                ],
             ),
             (
-                "fatal: CONNECT tunnel failed, response 502",
-                128,
                 "[there is no",
+                &["fatal: CONNECT tunnel failed, response 502"],
             ),
-            ("curl: (7) Failed to connect to localhost port 9", 7, ""),
             (
-                "error: could not write config file .git/config: Device or resource busy",
-                4,
                 "[only the workspace",
-            ),
-            ("rm: cannot remove 'mnt': Device or resource busy", 1, ""),
-            ("bash: line 1: ./noexec.sh: Permission denied", 126, ""),
-            ("git@h: Permission denied (publickey).", 128, ""),
-            (
-                "cp: cannot create '../x': Permission denied",
-                1,
-                "[only the workspace",
+                &[
+                    "error: could not write config file .git/config: Device or resource busy",
+                    "cp: cannot create '../x': Permission denied",
+                    "touch: cannot touch '/usr/x': Read-only file system",
+                ],
             ),
             (
-                "touch: cannot touch '/usr/x': Read-only file system",
-                1,
-                "[only the workspace",
-            ),
-            (
-                "cat: /home/u/.ssh/id: No such file or directory",
-                1,
                 "[little of the",
+                &["cat: /home/u/.ssh/id: No such file or directory"],
             ),
             (
-                "bash: line 1: /srv/site/x: No such file or directory",
-                1,
                 "[outside the workspace",
-            ),
-            ("cat: src/x: No such file or directory", 1, ""),
-            ("cat: /tmp/x: No such file or directory", 1, ""),
-            (
-                "ERROR: No matching distribution found for x",
-                1,
-                "[could not reach",
+                &["bash: line 1: /srv/site/x: No such file or directory"],
             ),
             (
-                "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.",
-                1,
                 "[services of this",
+                &["Cannot connect to the Docker daemon at unix:///var/run/docker.sock."],
             ),
             (
-                "bash: line 1: 7 Bad system call  ./old",
-                159,
                 "[a system call",
+                &["bash: line 1: 7 Bad system call  ./old"],
             ),
-            ("head: write error: File too large", 1, "[no file may"),
+            ("[no file may", &["head: write error: File too large"]),
             (
-                "bash: line 1: a.txt: Too many open files",
-                1,
                 "[no process may",
-            ),
-            ("1 test failed", 1, ""),
-            ("grep for: Could not resolve host", 0, ""),
-            (
-                "curl: (6) Could not resolve host: example.com",
-                0,
-                "[could not reach",
+                &["bash: line 1: a.txt: Too many open files"],
             ),
             (
-                "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
-                0,
-                "[could not reach",
-            ),
-            (
-                "touch: cannot touch '/usr/x': Read-only file system",
-                0,
-                "[only the workspace",
-            ),
-            ("cat: src/x: No such file or directory", 0, ""),
-            ("an errno: Read-only file system", 0, ""),
-            (
-                "chmod: changing permissions of 'x': Operation not permitted",
-                1,
                 "[no file can",
+                &["chmod: changing permissions of 'x': Operation not permitted"],
             ),
             (
-                "tar: x: Cannot change mode to rwsr-xr-x: Operation not permitted",
-                2,
-                "[no file can",
-            ),
-            (
-                "chmod: changing permissions of 'x': Operation not permitted\na.txt",
-                0,
-                "[no file can",
-            ),
-            ("chmod: x: Operation not permitted", 1, "[no file can"),
-            ("open: chmod x: operation not permitted", 1, "[no file can"),
-            (
-                "Error: EPERM: operation not permitted, chmod 'x'",
-                1,
-                "[no file can",
-            ),
-            (
-                "rsync: [generator] failed to set permissions on \"x\": Operation not permitted (1)",
-                23,
-                "[no file can",
-            ),
-            (
-                "fatal: Could not make /w/.git/refs writable by group",
-                128,
-                "[no file can",
-            ),
-            (
-                "fatal: cannot update the ref 'HEAD': unable to create directory for '.git/logs/HEAD': No \
-                 such file or directory",
-                128,
-                "[no file can",
-            ),
-            (
-                "    os.chmod(\"x\", 0o4755)\nPermissionError: [Errno 1] Operation not permitted: 'x'",
-                1,
-                "[no file can",
-            ),
-            (
-                "    os.setns(4)\nPermissionError: [Errno 1] Operation not permitted",
-                1,
-                "",
-            ),
-            (
-                "  File \"<stdin>\", line 1, in <module>\nPermissionError: [Errno 1] Operation not permitted",
-                1,
-                "",
-            ),
-            (
-                "  File \"<stdin>\", line 1, in <module>\nPermissionError: [Errno 1] Operation not permitted: 'x'",
-                1,
-                "[no file can",
-            ),
-            (
-                "    os.chmod(\"x\", 7)\nFileNotFoundError: [Errno 2] No such file or directory: 'x'",
-                1,
-                "",
-            ),
-            (
-                "chown: changing ownership of 'x': Operation not permitted",
-                1,
-                "",
-            ),
-            ("su: System error", 1, "[no command becomes"),
-            (
-                "bash: line 1: sudo: command not found",
-                127,
                 "[no command becomes",
+                &["su: System error", "bash: line 1: sudo: command not found"],
             ),
-            ("bash: line 1: ping: command not found", 127, "[no host can"),
+            ("[no host can", &["bash: line 1: ping: command not found"]),
+        ];
+        for (expected, said) in failed {
+            for content in said {
+                assert_eq!(told(Status::Error, content), expected, "{content}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_seems_to_have_ended_well_is_told_of_what_leaves_no_doubt() {
+        for (expected, content) in [
+            ("", "grep for: Could not resolve host"),
+            ("", "cat: src/x: No such file or directory"),
+            ("", "an errno: Read-only file system"),
             (
-                "socket.gaierror: [Errno -3] Temporary failure in name resolution",
-                1,
-                "[the network is",
+                "[could not reach",
+                "curl: (6) Could not resolve host: example.com",
+            ),
+            (
+                "[could not reach",
+                "npm error request failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+            ),
+            (
+                "[only the workspace",
+                "touch: cannot touch '/usr/x': Read-only file system",
+            ),
+            (
+                "[no file can",
+                "chmod: changing permissions of 'x': Operation not permitted\na.txt",
             ),
         ] {
-            assert_eq!(told(content, exit), expected, "{content}");
+            assert_eq!(told(Status::Ok, content), expected, "{content}");
         }
     }
 

@@ -37,6 +37,8 @@ mod warden;
 #[cfg(target_os = "linux")]
 mod hints;
 #[cfg(target_os = "linux")]
+mod modes;
+#[cfg(target_os = "linux")]
 mod unreached;
 #[cfg(target_os = "linux")]
 mod limits;
