@@ -1,6 +1,6 @@
 //! How a value may be written.
 
-use crate::secret::quoted;
+use crate::secret::{meant, quoted};
 
 /// The alphabet of base64, whose last two signs differ in addresses.
 const DIGITS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -156,11 +156,11 @@ pub(super) fn user(address: &str) -> Option<&str> {
 
 /// A part of an address as it stands there, and as it is meant.
 pub(super) fn read(part: &str) -> Vec<String> {
-    let mut meant = Vec::with_capacity(part.len());
+    let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((byte, behind)) = rest.split_first() {
-        let digits = (*byte == b'%').then(|| part_of(behind)).flatten();
-        meant.push(digits.unwrap_or(*byte));
+        let digits = (*byte == b'%').then(|| meant::byte(behind)).flatten();
+        bytes.push(digits.unwrap_or(*byte));
         rest = if digits.is_some() {
             &behind[2..]
         } else {
@@ -168,12 +168,6 @@ pub(super) fn read(part: &str) -> Vec<String> {
         };
     }
     let mut all = vec![part.to_owned()];
-    all.extend(String::from_utf8(meant).ok().filter(|meant| meant != part));
+    all.extend(String::from_utf8(bytes).ok().filter(|meant| meant != part));
     all
-}
-
-/// The byte that two hexadecimal digits say.
-fn part_of(text: &[u8]) -> Option<u8> {
-    let digits = std::str::from_utf8(text.get(..2)?).ok()?;
-    u8::from_str_radix(digits, 16).ok()
 }

@@ -91,14 +91,14 @@ enum Sign {
 /// The sign with which a text begins, if it is written so, and how long that is.
 fn sign(text: &[u8]) -> Option<(Sign, usize)> {
     match text.first()? {
-        b'%' => Some((byte(text.get(1..3)?)?, 3)),
+        b'%' => Some((Sign::Byte(byte(text.get(1..)?)?), 3)),
         b'\\' => {
             // JSON within JSON has more of them.
             let slashes = text.iter().take_while(|byte| **byte == b'\\').count();
             let rest = &text[slashes..];
             let (sign, length) = match rest.first()? {
                 b'/' => (Sign::Byte(b'/'), 1),
-                b'x' => (byte(rest.get(1..3)?)?, 3),
+                b'x' => (Sign::Byte(byte(rest.get(1..)?)?), 3),
                 b'u' => (char_of(number(rest.get(1..5)?, 16)?)?, 5),
                 _ => return None,
             };
@@ -122,8 +122,9 @@ fn named(text: &[u8]) -> Option<(Sign, usize)> {
     Some((char_of(char)?, end + 3))
 }
 
-fn byte(digits: &[u8]) -> Option<Sign> {
-    Some(Sign::Byte(u8::try_from(number(digits, 16)?).ok()?))
+/// The byte that the two hexadecimal digits say with which a text begins.
+pub(super) fn byte(text: &[u8]) -> Option<u8> {
+    u8::try_from(number(text.get(..2)?, 16)?).ok()
 }
 
 fn char_of(number: u32) -> Option<Sign> {

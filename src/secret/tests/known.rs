@@ -431,6 +431,9 @@ fn of_a_password_in_an_address_both_spellings_are_known() {
     assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
     let known = Known::of_address("redis://:pass%2Fword1@h");
     assert_eq!(known.replace("AUTH pass/word1"), "AUTH [secret]");
+    // A sign is no digit.
+    let known = Known::of_address("redis://:pass%+1word%2F1@h");
+    assert_eq!(known.replace("AUTH pass%+1word/1"), "AUTH [secret]");
 }
 
 /// Programs take single fields out of credentials that are JSON.
