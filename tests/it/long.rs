@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use serde_json::json;
-use undertext::agent::Task;
+use undertext::agent::{Agent, Task};
 use undertext::compaction::micro;
 use undertext::model::{Ask, Delta, Model, Reply};
 use undertext::record::MemoryStorage;
@@ -41,15 +41,20 @@ impl Model for Endless {
     }
 }
 
-/// What a run of so many rounds allocates in all: how often, and how many bytes.
-fn allocated(rounds: u32) -> (u64, u64) {
+/// One that reads results of 4,000 characters for so many rounds.
+fn reader(rounds: u32) -> Agent {
     let mut policy = Policy::default();
     policy.limits.rounds = None;
     let model = Endless {
         left: AtomicU32::new(rounds),
         chars: 4000,
     };
-    let agent = scene::agent(64_000, policy, model);
+    scene::agent(64_000, policy, model)
+}
+
+/// What a run of so many rounds allocates in all: how often, and how many bytes.
+fn allocated(rounds: u32) -> (u64, u64) {
+    let agent = reader(rounds);
     let storage = MemoryStorage::default();
     let mut recorder = scene::create(&storage);
     let task = Some(Task::new("Read everything."));
@@ -74,13 +79,7 @@ fn a_round_allocates_no_more_for_those_before_it() {
 #[test]
 fn a_round_costs_what_is_new() {
     const ROUNDS: u32 = 2000;
-    let mut policy = Policy::default();
-    policy.limits.rounds = None;
-    let model = Endless {
-        left: AtomicU32::new(ROUNDS),
-        chars: 4000,
-    };
-    let agent = scene::agent(64_000, policy, model);
+    let agent = reader(ROUNDS);
     let storage = MemoryStorage::default();
     let mut recorder = scene::create(&storage);
     let finished = scene::go(&agent, &mut recorder, Some(Task::new("Read everything."))).unwrap();
